@@ -1,28 +1,33 @@
-//! Captures the packets of a link into a pcap file.
+//! Captures the packets of a link into a pcap file, at no cost to those who send and receive them.
+//!
+//! The kernel copies frames into a ring of memory, which a thread of the lowest priority writes to the file. When the
+//! thread gets no processor, nothing else waits for it: the file then lacks frames, whose number is known.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use causeway_ports::tpacket::{LinkMonitor, MonitoredFrame};
 use pcap_file::pcap::{PcapPacket, PcapWriter};
-use rustix::net::sockopt::set_socket_recv_buffer_size_force;
-use socket2::{Domain, Protocol, Socket, Type};
+use rustix::process::setpriority_process;
 
 use crate::LabError;
 use crate::cleanup::Cleanup;
 use crate::netns::Namespace;
+use crate::patience::Patience;
 
-/// ETH_P_ALL of linux/if_ether.h in network byte order, as a packet socket wants it.
-const EVERY_PROTOCOL: i32 = 0x0003_u16.to_be() as i32;
+/// Octets of the ring of each namespace: thousands of full frames.
+const RING: usize = 16 << 20;
 
-const RECEIVE_BUFFER: usize = 16 << 20;
+/// How long the links are quiet before a capture ends: longer than the kernel keeps frames back.
+const QUIET: Duration = Duration::from_millis(100);
 
-/// The longest a stop takes.
-const TICK: Duration = Duration::from_millis(100);
+/// The lowest priority of a thread: it runs when nothing else wants the processor.
+const LOWEST: i32 = 19;
 
 /// A running capture. It ends, and the file is complete, when it is dropped.
 ///
@@ -38,7 +43,7 @@ pub struct Capture {
 struct SharedFile(Arc<Mutex<BufWriter<File>>>);
 
 impl SharedFile {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BufWriter<File>> {
+    fn lock(&self) -> MutexGuard<'_, BufWriter<File>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -59,17 +64,25 @@ struct Shared {
     /// What the writer writes to.
     file: SharedFile,
     stop: AtomicBool,
-    /// Frames that may still be written.
-    allowance: AtomicU64,
+    limit: Mutex<Limit>,
     written: AtomicU64,
-    left_out: AtomicU64,
+    lost: AtomicU64,
+}
+
+/// How much is still to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Limit {
+    /// Counts the limits that were set.
+    number: u64,
+    /// Frames that may still be written; `None`: all.
+    left: Option<u64>,
 }
 
 impl Capture {
     /// Begins to capture into the file `path`. Clean-up completes the file too.
     ///
     /// # Errors
-    /// [`LabError::Io`]: the file cannot be written, or the kernel grants no packet socket.
+    /// [`LabError::Io`]: the file cannot be written; [`LabError::Port`]: the kernel grants no packet ring.
     pub fn start(path: &Path, namespaces: &[&Namespace], cleanup: &Cleanup) -> Result<Self, LabError> {
         let shown = path.display().to_string();
         let file = File::create(path).map_err(LabError::io(shown.clone()))?;
@@ -79,24 +92,26 @@ impl Capture {
             writer: Mutex::new(Some(writer)),
             file,
             stop: AtomicBool::new(false),
-            allowance: AtomicU64::new(u64::MAX),
+            limit: Mutex::new(Limit { number: 0, left: None }),
             written: AtomicU64::new(0),
-            left_out: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
         });
         let unfinished = shared.clone();
         cleanup.acquire(|| Ok(()), move || unfinished.finish())?;
         let mut capture = Self { shared, threads: Vec::new() };
         for namespace in namespaces {
-            let socket = namespace.enter(|| packet_socket().map_err(LabError::io("packet socket")))?;
+            let monitor = namespace.enter(|| LinkMonitor::open(RING).map_err(LabError::Port))?;
             let shared = capture.shared.clone();
-            capture.threads.push(thread::spawn(move || shared.run(&socket)));
+            let thread = thread::Builder::new().name("capture".into()).spawn(move || shared.run(monitor));
+            capture.threads.push(thread.map_err(LabError::io("capture thread"))?);
         }
         Ok(capture)
     }
 
-    /// From now on writes so many frames at most; the others are only counted. `None` lifts the limit.
+    /// From now on writes so many frames at most, and leaves the others out. `None` lifts the limit.
     pub fn limit(&self, frames: Option<u64>) {
-        self.shared.allowance.store(frames.unwrap_or(u64::MAX), Ordering::Relaxed);
+        let mut limit = lock(&self.shared.limit);
+        *limit = Limit { number: limit.number + 1, left: frames };
     }
 
     /// Frames in the file.
@@ -104,9 +119,10 @@ impl Capture {
         self.shared.written.load(Ordering::Relaxed)
     }
 
-    /// Frames left out because of a limit.
-    pub fn omitted_frames(&self) -> u64 {
-        self.shared.left_out.load(Ordering::Relaxed)
+    /// Frames that the file lacks because the machine had no time to write them; those beyond a limit are not
+    /// among them.
+    pub fn lost(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
     }
 }
 
@@ -122,56 +138,70 @@ impl Drop for Capture {
 }
 
 impl Shared {
-    fn run(&self, socket: &Socket) {
-        let mut buffer = vec![0; 65536];
+    fn run(&self, mut monitor: LinkMonitor) {
+        // A machine that refuses it captures all the same, at the expense of others.
+        let _ = setpriority_process(None, LOWEST);
+        let mut paused = None;
+        let mut lost_before = 0;
+        let mut quiet = Patience::new(QUIET);
         // Ends only after a quiet moment, so that the last frames are in the file.
         loop {
-            match std::io::Read::read(&mut &*socket, &mut buffer) {
-                Ok(length) => self.write(buffer.get(..length).unwrap_or_default()),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if self.stop.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    // Whoever looks at the file meanwhile sees what there was.
-                    let _ = self.file.clone().flush();
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The namespace's link went down or away: nothing more will come.
-                Err(_) => return,
+            let limit = *lock(&self.limit);
+            if paused.is_some_and(|number| number != limit.number) && monitor.pause(false).is_ok() {
+                paused = None;
+            }
+            let mut read = false;
+            while let Some(frame) = monitor.read() {
+                read = true;
+                self.write(&frame);
+            }
+            let lost = monitor.lost();
+            let limit = *lock(&self.limit);
+            if limit.left.is_none() {
+                self.lost.fetch_add(lost - lost_before, Ordering::Relaxed);
+            }
+            lost_before = lost;
+            // The kernel then copies nothing for a file that takes no more.
+            if limit.left == Some(0) && paused.is_none() && monitor.pause(true).is_ok() {
+                paused = Some(limit.number);
+            }
+            if read {
+                quiet.renew();
+                continue;
+            }
+            // Whoever looks at the file meanwhile sees what there was.
+            let _ = self.file.clone().flush();
+            let stopping = self.stop.load(Ordering::Relaxed);
+            match if stopping { quiet.next_wait() } else { Some(QUIET) } {
+                Some(wait) => monitor.wait(wait),
+                None => return,
             }
         }
     }
 
     fn finish(&self) {
-        drop(self.writer.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.writer).take());
         // A full disk shows in a file that is cut short.
         let _ = self.file.clone().flush();
     }
 
-    fn write(&self, frame: &[u8]) {
-        let take = |left: u64| left.checked_sub(1);
-        if self.allowance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-            self.left_out.fetch_add(1, Ordering::Relaxed);
-            return;
+    fn write(&self, frame: &MonitoredFrame<'_>) {
+        match &mut lock(&self.limit).left {
+            Some(0) => return,
+            Some(left) => *left -= 1,
+            None => {}
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let packet = PcapPacket::new(now, u32::try_from(frame.len()).unwrap_or(u32::MAX), frame);
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = u32::try_from(frame.len).unwrap_or(u32::MAX);
+        let packet = PcapPacket::new(frame.time, length, frame.data);
         // A full disk shows in a file that is cut short.
-        if writer.as_mut().is_some_and(|writer| writer.write_packet(&packet).is_ok()) {
+        if lock(&self.writer).as_mut().is_some_and(|writer| writer.write_packet(&packet).is_ok()) {
             self.written.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-fn packet_socket() -> std::io::Result<Socket> {
-    let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(EVERY_PROTOCOL)))?;
-    if set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER).is_err() {
-        // In a user namespace the limit of the system applies; a burst may then miss frames of the capture.
-        socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
-    }
-    socket.set_read_timeout(Some(TICK))?;
-    Ok(socket)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn pcap_error(error: pcap_file::PcapError) -> std::io::Error {

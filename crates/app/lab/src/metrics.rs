@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::LabError;
 use crate::netns::Namespace;
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+/// How long the kernel waits for the daemon, which answers in milliseconds on an idle machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The values of all series at one moment, by name with labels as they are in the text.
 #[derive(Clone, PartialEq, Debug, Default)]

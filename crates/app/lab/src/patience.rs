@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The longest single wait. A pause of the process or of the machine, however long, counts as one.
-const SLICE: Duration = Duration::from_millis(10);
+pub(crate) const SLICE: Duration = Duration::from_millis(10);
 
 /// How long a step waits without progress before it fails, on a busy machine too.
 pub const QUIET: Duration = Duration::from_secs(10);

@@ -132,9 +132,11 @@ impl DemoEnvironment {
         self.network.as_mut().ok_or(LabError::Missing("the network was not built".into()))
     }
 
-    /// From now on follows packets that are about to be sent. Those that were followed before have arrived.
-    pub(super) fn follow(&mut self, route: Route, packets: u64) {
+    /// From now on follows packets that are about to be sent, so many if that is known. Those that were followed before
+    /// have arrived.
+    pub(super) fn follow(&mut self, route: Route, packets: impl Into<Option<u64>>) {
         self.arrived(None);
+        let packets = packets.into();
         self.followed = self.network.as_ref().map(|network| FollowedPackets::begin(network, route, packets));
     }
 

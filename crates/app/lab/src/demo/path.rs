@@ -78,7 +78,8 @@ pub struct LossCount {
 /// The way of the packets of a step, as everything on it has counted them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PacketPath {
-    /// The number of packets that were sent, or were to be sent.
+    /// The number of packets that were sent, or were to be sent; where the sender does not count, as with TCP, those
+    /// that the first place has counted.
     pub packets: u64,
     /// The places in their order. Signalling of the kernel may add a few packets to a count.
     pub places: Vec<PlaceCount>,
@@ -91,7 +92,7 @@ pub struct PacketPath {
 /// Packets that are being followed.
 pub(super) struct FollowedPackets {
     route: Route,
-    packets: u64,
+    packets: Option<u64>,
     before: Counts,
 }
 
@@ -103,8 +104,8 @@ struct Counts {
 }
 
 impl FollowedPackets {
-    /// From now on, that many packets.
-    pub(super) fn begin(network: &Network, route: Route, packets: u64) -> Self {
+    /// From now on, that many packets, or an unknown number.
+    pub(super) fn begin(network: &Network, route: Route, packets: Option<u64>) -> Self {
         Self { route, packets, before: Counts::read(network) }
     }
 
@@ -114,9 +115,16 @@ impl FollowedPackets {
     }
 }
 
-fn path(route: Route, packets: u64, before: &Counts, after: &Counts, arrived: Option<u64>) -> PacketPath {
+fn path(
+    route: Route,
+    packets: Option<u64>,
+    before: &Counts,
+    after: &Counts,
+    arrived: Option<u64>,
+) -> PacketPath {
     let (first, last) = route.ends();
-    let mut places = vec![PlaceCount { place: first, packets }];
+    let mut places: Vec<_> =
+        packets.map(|packets| PlaceCount { place: first, packets }).into_iter().collect();
     for station in route.stations() {
         let count = |counts: &Counts| counts.places.get(station).copied().flatten();
         if let (Some(place), Some(before), Some(after)) = (STATIONS.get(station), count(before), count(after))
@@ -124,6 +132,7 @@ fn path(route: Route, packets: u64, before: &Counts, after: &Counts, arrived: Op
             places.push(PlaceCount { place, packets: after.saturating_sub(before) });
         }
     }
+    let packets = places.first().map_or(0, |first| first.packets);
     places.extend(arrived.map(|packets| PlaceCount { place: last, packets }));
     let grown = |(counter, after): (&String, &u64)| {
         let packets = after.saturating_sub(before.losses.get(counter).copied().unwrap_or(0));
@@ -344,7 +353,7 @@ mod tests {
         let before = counts([5; STATIONS.len()], &[("gnb1 rx_overrun", 1), ("others", 7)]);
         let after =
             counts([5, 5, 5, 5, 5, 105, 105, 106, 102, 102], &[("gnb1 rx_overrun", 4), ("others", 7)]);
-        let seen = path(Route::Downlink, 100, &before, &after, Some(97));
+        let seen = path(Route::Downlink, Some(100), &before, &after, Some(97));
         assert_eq!(
             seen.last_seen.unwrap(),
             "3 of 100 packets were last seen when forwarded to N3 by the UPF: only 97 were received on N3 by the \
@@ -359,7 +368,7 @@ mod tests {
     fn a_place_that_cannot_be_read_is_left_out() {
         let mut after = counts([40; STATIONS.len()], &[]);
         (after.places[2], after.places[3]) = (None, None);
-        let seen = path(Route::Uplink, 40, &counts([0; STATIONS.len()], &[]), &after, Some(40));
+        let seen = path(Route::Uplink, Some(40), &counts([0; STATIONS.len()], &[]), &after, Some(40));
         assert_eq!((seen.last_seen, seen.places.len()), (None, 5));
     }
 
@@ -368,13 +377,24 @@ mod tests {
     #[test]
     fn packets_that_the_receiver_lacks_were_received_by_its_kernel() {
         let after = counts([40; STATIONS.len()], &[]);
-        let seen = path(Route::Uplink, 40, &counts([0; STATIONS.len()], &[]), &after, Some(30));
+        let seen = path(Route::Uplink, Some(40), &counts([0; STATIONS.len()], &[]), &after, Some(30));
         let sentence = seen.last_seen.unwrap();
         assert!(
             sentence.contains("10 of 40 packets were last seen when received by the data network"),
             "{sentence}"
         );
         assert!(sentence.ends_with("no counter of losses has grown"), "{sentence}");
+    }
+
+    // Input:  packets of an unknown number, of which the UE's device gave 1000 and the UPF received 990.
+    // Output: ten were last seen when the gNB emulator sent them.
+    #[test]
+    fn packets_that_nobody_counted_first_are_compared_with_the_first_place() {
+        let after = counts([1000, 1000, 990, 990, 990, 0, 0, 0, 0, 0], &[]);
+        let seen = path(Route::Uplink, None, &counts([0; STATIONS.len()], &[]), &after, None);
+        assert_eq!((seen.packets, seen.places.len()), (1000, 5));
+        let sentence = seen.last_seen.unwrap();
+        assert!(sentence.starts_with("10 of 1000 packets were last seen when sent on N3"), "{sentence}");
     }
 
     // Input:  files of the kernel.

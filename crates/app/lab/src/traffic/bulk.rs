@@ -8,13 +8,20 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use causeway_types::Direction;
+use rustix::net::sockopt::set_tcp_congestion;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::LabError;
 use crate::netns::Namespace;
+use crate::patience::{Patience, SLICE};
 
-/// No octet for so long ends a transfer.
+/// No octet for so long ends a transfer. It is counted in short waits, so that a pause of the machine ends none.
 const STALL: Duration = Duration::from_secs(20);
+/// How long the kernel tries to connect: five retransmissions of the SYN.
+const CONNECT: Duration = Duration::from_secs(60);
+/// The congestion control of both ends (RFC 5681), whatever the host prefers: it resends what is lost from three
+/// duplicate acknowledgements on, and sends at the pace of the acknowledgements, without a timer of its own.
+const CONGESTION_CONTROL: &str = "reno";
 const CHUNK: usize = 64 * 1024;
 /// Receive buffer of both ends, in octets: the most that is in flight. It fits the socket buffers of
 /// everything in between even where the kernel grants no more than its default, so that nothing is lost there
@@ -61,12 +68,20 @@ impl Drop for Server {
 }
 
 fn listen(at: SocketAddrV4) -> std::io::Result<TcpListener> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_recv_buffer_size(WINDOW)?;
+    let socket = tcp_socket()?;
     socket.bind(&at.into())?;
     socket.listen(8)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
+}
+
+/// A socket with the congestion control and the window of a transfer, which accepted connections inherit.
+fn tcp_socket() -> std::io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_recv_buffer_size(WINDOW)?;
+    // Every Linux kernel has it built in; a user namespace may be denied another one than the host's.
+    let _ = set_tcp_congestion(&socket, CONGESTION_CONTROL);
+    Ok(socket)
 }
 
 fn serve(stream: TcpStream) {
@@ -78,11 +93,11 @@ fn serve_one(mut stream: TcpStream) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     set_timeouts(&stream)?;
     let mut request = [0; 9];
-    stream.read_exact(&mut request)?;
+    read_all(&mut stream, &mut request)?;
     let [direction, limit @ ..] = request;
     if direction == UPLINK {
         let received = drain(&mut stream, &Limit::NONE)?;
-        return stream.write_all(&received.to_be_bytes());
+        return write_all(&mut stream, &received.to_be_bytes());
     }
     pour(&mut stream, &Limit { octets: u64::from_be_bytes(limit), ..Limit::NONE }).map(drop)
 }
@@ -145,10 +160,9 @@ pub fn transfer(
 }
 
 fn connect_over(device: &str, server: SocketAddrV4) -> std::io::Result<TcpStream> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    let socket = tcp_socket()?;
     socket.bind_device(Some(device.as_bytes()))?;
-    socket.set_recv_buffer_size(WINDOW)?;
-    socket.connect_timeout(&server.into(), STALL)?;
+    socket.connect_timeout(&server.into(), CONNECT)?;
     let stream = TcpStream::from(socket);
     set_timeouts(&stream)?;
     Ok(stream)
@@ -161,7 +175,7 @@ fn upload(mut stream: TcpStream, limit: Limit) -> Result<Transfer, LabError> {
     let sent = pour(&mut stream, &limit).map_err(io())?;
     stream.shutdown(Shutdown::Write).map_err(io())?;
     let mut answer = [0; 8];
-    stream.read_exact(&mut answer).map_err(io())?;
+    read_all(&mut stream, &mut answer).map_err(io())?;
     let octets = u64::from_be_bytes(answer);
     if octets != sent {
         return Err(LabError::Peer(format!("{sent} octets went up, but the server counted {octets}")));
@@ -179,7 +193,7 @@ fn download(mut stream: TcpStream, limit: Limit) -> std::io::Result<Transfer> {
 fn request(stream: &mut TcpStream, direction: u8, limit: Limit) -> std::io::Result<()> {
     let mut request = vec![direction];
     request.extend(limit.octets.to_be_bytes());
-    stream.write_all(&request)
+    write_all(stream, &request)
 }
 
 /// Writes until the limit. Returns the octets.
@@ -189,7 +203,7 @@ fn pour(stream: &mut TcpStream, limit: &Limit) -> std::io::Result<u64> {
     let mut sent = 0;
     while !limit.is_reached(sent, start) {
         let left = usize::try_from(limit.octets - sent).unwrap_or(CHUNK).min(CHUNK);
-        stream.write_all(chunk.get(..left).unwrap_or(&chunk))?;
+        write_all(stream, chunk.get(..left).unwrap_or(&chunk))?;
         sent += left as u64;
     }
     Ok(sent)
@@ -201,19 +215,52 @@ fn drain(stream: &mut TcpStream, limit: &Limit) -> std::io::Result<u64> {
     let start = Instant::now();
     let mut received = 0;
     while !limit.is_reached(received, start) {
-        match stream.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(length) => received += length as u64,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        match patiently(|| stream.read(&mut chunk))? {
+            0 => break,
+            length => received += length as u64,
         }
     }
     Ok(received)
 }
 
+fn read_all(stream: &mut TcpStream, mut octets: &mut [u8]) -> std::io::Result<()> {
+    while !octets.is_empty() {
+        match patiently(|| stream.read(octets))? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            length => octets = octets.get_mut(length..).unwrap_or_default(),
+        }
+    }
+    Ok(())
+}
+
+fn write_all(stream: &mut TcpStream, mut octets: &[u8]) -> std::io::Result<()> {
+    while !octets.is_empty() {
+        let length = patiently(|| stream.write(octets))?;
+        octets = octets.get(length..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Repeats a call whose waits have the length of [`set_timeouts`], until it succeeds or has waited for [`STALL`].
+fn patiently(mut call: impl FnMut() -> std::io::Result<usize>) -> std::io::Result<usize> {
+    let mut patience = Patience::new(STALL);
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if patience.next_wait().is_none() {
+                    let message = format!("TCP moved no octet within {} s", STALL.as_secs());
+                    return Err(std::io::Error::new(ErrorKind::TimedOut, message));
+                }
+            }
+            result => return result,
+        }
+    }
+}
+
 fn set_timeouts(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(STALL))?;
-    stream.set_write_timeout(Some(STALL))
+    stream.set_read_timeout(Some(SLICE))?;
+    stream.set_write_timeout(Some(SLICE))
 }
 
 #[cfg(test)]

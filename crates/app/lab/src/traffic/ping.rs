@@ -1,11 +1,20 @@
 //! The ping of the system, run over a UE's device.
 
+use std::io::{BufRead, BufReader, Read};
 use std::net::IpAddr;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::LabError;
 use crate::netns::Namespace;
+use crate::patience::{QUIET, wait_while_changing};
+
+/// How long ping itself waits for an answer, in seconds: longer than this process lets it.
+const FOREVER: &str = "2000";
 
 /// What ping counted.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,7 +34,8 @@ impl PingResult {
     }
 }
 
-/// Pings `to` over `device` `count` times, five a second, and waits ten seconds for the last answers.
+/// Pings `to` over `device` `count` times, five a second. It ends with the last answer, or when none has come for ten
+/// seconds, in which pauses of the machine do not count.
 ///
 /// # Errors
 /// [`LabError::Command`] when ping cannot run or its output cannot be understood. Loss is a result, no error.
@@ -37,16 +47,55 @@ pub fn ping(
 ) -> Result<PingResult, LabError> {
     let to = to.into();
     let mut command = Command::new("ping");
-    command.args(["-n", "-q", "-i", "0.2", "-W", "10", "-I", device]);
+    command.args(["-n", "-i", "0.2", "-W", FOREVER, "-I", device]);
     command.args(["-c", &count.to_string(), &to.to_string()]);
-    command.env("LC_ALL", "C");
+    command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = format!("{command:?}").replace('"', "");
-    let output = namespace.enter(|| command.output().map_err(LabError::io(shown.clone())))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let mut child = namespace.enter(|| command.spawn().map_err(LabError::io(shown.clone())))?;
+    let (text, errors) = watch(&mut child).map_err(LabError::io(shown.clone()))?;
     parse(&text).ok_or_else(|| LabError::Command {
         command: shown,
-        message: format!("{}{}", text.trim(), String::from_utf8_lossy(&output.stderr).trim()),
+        message: format!("{}{}", text.trim(), errors.trim()),
     })
+}
+
+/// Everything that ping prints. It is stopped when nothing new has been printed for [`QUIET`].
+fn watch(child: &mut Child) -> std::io::Result<(String, String)> {
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    let lines = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut text = String::new();
+            let mut output = output.map(BufReader::new);
+            while output.as_mut().is_some_and(|output| output.read_line(&mut text).is_ok_and(|n| n > 0)) {
+                lines.fetch_add(1, Ordering::Relaxed);
+            }
+            text
+        });
+        let complaints = scope.spawn(|| {
+            let mut text = String::new();
+            // What cannot be read is missing from a message.
+            let _ = errors.map(|mut errors| errors.read_to_string(&mut text));
+            text
+        });
+        let look = || Ok::<_, std::io::Error>((lines.load(Ordering::Relaxed), child.try_wait()?.is_some()));
+        if !wait_while_changing(QUIET, look, |(_, ended)| *ended)?.1 {
+            // On SIGINT it prints what it has counted.
+            interrupt(child);
+        }
+        child.wait()?;
+        let joined = |thread: thread::ScopedJoinHandle<'_, String>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        Ok((joined(reader), joined(complaints)))
+    })
+}
+
+fn interrupt(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may end at this very moment; it has not been waited for, so its number is still its own.
+        let _ = kill_process(pid, Signal::INT);
+    }
 }
 
 /// Reads the two closing lines of ping.

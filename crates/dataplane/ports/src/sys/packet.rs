@@ -9,13 +9,21 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use super::check;
 use super::sockopt::set;
 
-/// A packet socket that receives nothing yet.
-pub(crate) fn open() -> Result<OwnedFd, Errno> {
+/// A packet socket that receives nothing yet, and later both directions.
+pub(crate) fn open_both() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
+    socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+}
+
+/// A packet socket that receives nothing yet, and later what arrives at this host.
+pub(crate) fn open() -> Result<OwnedFd, Errno> {
+    let socket = open_both()?;
     set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
     Ok(socket)
 }
+
+/// The index that stands for all links of the network namespace.
+pub(crate) const ALL_LINKS: u32 = 0;
 
 /// Binds the socket: it receives all frames of the link from now on, and sends there.
 pub(crate) fn bind(socket: impl AsFd, link: u32) -> Result<(), Errno> {

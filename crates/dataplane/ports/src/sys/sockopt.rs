@@ -88,6 +88,15 @@ pub(crate) fn refuse_all(fd: impl AsFd) -> Result<(), Errno> {
     filter_interfaces(fd, &[], false, false)
 }
 
+/// Makes a socket with a filter receive every packet again.
+pub(crate) fn accept_all(fd: impl AsFd) -> Result<(), Errno> {
+    match set(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0) {
+        // It has no filter.
+        Err(Errno::NOENT) => Ok(()),
+        result => result,
+    }
+}
+
 /// Makes the socket discard packets of interfaces that it must not receive from: `listed` states whether it receives
 /// from the listed interfaces, `others` whether from all others.
 pub(crate) fn filter_interfaces(

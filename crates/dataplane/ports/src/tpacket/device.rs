@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::EthernetOptions;
 use crate::ethernet::{ChecksumState, Device, Egress, Header, Received};
 use crate::sys::mmsg::MessageParts;
-use crate::sys::ring::{Ring, Slot};
+use crate::sys::ring::{Ring, Shape, Slot};
 use crate::sys::{packet, sockopt};
 use crate::udp::send_all;
 use crate::{Counter, Counters, PortError};
@@ -33,7 +33,7 @@ impl PacketRing {
         })?;
         let bypass = i32::from(options.bypass_queue);
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass).map_err(failed)?;
-        let ring = Ring::map(&socket, options.ring).map_err(failed)?;
+        let ring = Ring::map(&socket, options.ring, Shape::PORT).map_err(failed)?;
         packet::bind(&socket, egress.link().index).map_err(failed)?;
         Ok(Self { socket, ring, received: 0 })
     }

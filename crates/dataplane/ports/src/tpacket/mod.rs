@@ -7,8 +7,11 @@
 //! The kernel receives every frame too. On N3 a socket that discards everything keeps it from sending "port
 //! unreachable"; on N6 it must not forward. Frames that offloads joined before reception (on veth, by TSO of the
 //! other end) are longer than a buffer and count as truncated.
+//!
+//! [`LinkMonitor`] reads frames for a capture, beside whatever carries them.
 
 mod device;
+mod monitor;
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -17,6 +20,7 @@ use crate::PortError;
 use crate::ethernet::{Egress, EthernetInterface, Gtpu, IpPackets, Kernel};
 use crate::sys::ethtool::GroDisabled;
 use device::PacketRing;
+pub use monitor::{LinkMonitor, MonitoredFrame};
 
 /// A GTP-U port on packet rings. Outer fragments are dropped and counted.
 pub type EthernetGtpu = Gtpu<PacketRing>;

@@ -4,6 +4,7 @@ mod capture;
 mod common;
 mod ethernet;
 mod faulty;
+mod monitor;
 mod netlink;
 mod segments;
 mod shared;

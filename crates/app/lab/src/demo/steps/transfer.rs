@@ -8,6 +8,7 @@ use causeway_types::Direction;
 use super::cast;
 use crate::LabError;
 use crate::demo::environment::{Captures, DemoEnvironment};
+use crate::demo::path::Route;
 use crate::demo::step::Observer;
 use crate::topology::DN;
 use crate::traffic::bulk::{Limit, Server, transfer};
@@ -22,23 +23,26 @@ const CAPTURED: u64 = 400;
 const AT_LEAST: u64 = 1 << 20;
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
-    let network = stage.network()?;
     let server = SocketAddrV4::new(DN, PORT);
-    let _server = Server::start(&network.topology.dn, server)?;
+    let _server = Server::start(&stage.network()?.topology.dn, server)?;
     let mut rates = Vec::new();
-    for (direction, name) in [(Direction::Uplink, "up"), (Direction::Downlink, "down")] {
+    let directions =
+        [(Direction::Uplink, Route::Uplink, "up"), (Direction::Downlink, Route::Downlink, "down")];
+    for (direction, route, name) in directions {
         observer.progress(format!("{name} for {} s", LIMIT.time.as_secs()));
+        stage.follow(route, None);
+        let network = stage.network()?;
         limit(&network.captures, Some(CAPTURED));
         let (ue, _, _, topology) = network.ue(cast::TRANSFERS)?;
         let done = transfer(&topology.ue, &ue.device, server, direction, LIMIT)?;
+        stage.arrived(None);
         let rate = done.bits_per_second() / 1e6;
         let seen = format!("{} octets in {:.2} s, {rate:.0} Mbit/s", done.octets, done.elapsed.as_secs_f64());
         observer.expect(name, seen, done.octets >= AT_LEAST);
         rates.push(format!("{name} {rate:.0} Mbit/s"));
     }
-    limit(&network.captures, None);
-    let left_out = network.captures.n3.omitted_frames() + network.captures.n6.omitted_frames();
-    observer.note("captures", format!("first {CAPTURED} frames of each direction; {left_out} omitted"));
+    limit(&stage.network()?.captures, None);
+    observer.note("captures", format!("the first {CAPTURED} frames of each direction"));
     observer.summarise(rates.join(", "));
     Ok(())
 }
