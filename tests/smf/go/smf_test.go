@@ -2,6 +2,9 @@ package smf
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -127,6 +130,30 @@ func TestLongSleep(t *testing.T) {
 	w.page(sessions, w.gnbs[1], "late")
 	w.within(2*soon, "release", sessions, (*Session).release)
 	w.wait(soon, "no session is left", func() bool { return w.value("pfcp_sessions") == 0 })
+}
+
+// Input:  a session, and the commands of docs/guides/free5gc.md.
+// Output: what the guide shows.
+func TestGuide(t *testing.T) {
+	root := os.Getenv("CAUSEWAY_ROOT")
+	if product() != "free5gc" || root == "" {
+		t.Skip("the guide is about free5GC")
+	}
+	w := newWorld(t, Options{})
+	sessions := w.sessions(1, IPv4)
+	w.connect(sessions)
+	bin := t.TempDir()
+	w.must(os.Symlink(os.Getenv("CAUSEWAY_BINARY"), filepath.Join(bin, "causeway")), "a link to the binary")
+	// What the guide writes to /etc is in memory.
+	inside := `mount -t tmpfs tmpfs /mnt; mkdir /mnt/upper /mnt/work
+		mount -t overlay overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work /etc
+		exec python3 -B "$0/tests/guides/guide.py" "$0/docs/guides/free5gc.md"`
+	guide := exec.Command("unshare", "--mount", "sh", "-ec", inside, root)
+	guide.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "CAUSEWAY_MANAGEMENT=127.0.0.7:9098", "NO_COLOR=1", "COLUMNS=140")
+	printed, err := guide.CombinedOutput()
+	t.Logf("%s", printed)
+	w.must(err, "the guide")
+	w.within(2*soon, "release", sessions, (*Session).release)
 }
 
 func TestPhases(t *testing.T) {
