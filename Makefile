@@ -1,7 +1,7 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build deb deb-test p4 p4-test demo bench instructions test interop smf console lint docs figures fuzz fuzz-smoke ci clean
+.PHONY: help setup build deb deb-test systemd-test packaging-test reproducible sbom p4 p4-test demo bench instructions test interop smf console guides lint docs book figures fuzz fuzz-smoke ci clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,6 +20,19 @@ deb: ## Build the Debian package, target/debian/causeway_VERSION_ARCH.deb
 
 deb-test: ## Install, run, upgrade and purge the package of make deb in a bare Debian root
 	@packaging/test-deb
+
+systemd-test: ## Install and use the package of make deb in a bare Debian root whose first process is systemd
+	@scripts/setup --want systemd
+	@packaging/test-systemd
+
+packaging-test: ## Read the chart, the compose files and the container files with the tools of their kind
+	@packaging/check
+
+reproducible: ## Build the release binary twice in different folders, and compare
+	@scripts/reproducible $(REPRODUCIBLE_ARGS)
+
+sbom: ## List everything that the binary contains, as CycloneDX: target/debian/causeway_VERSION.cdx.json
+	@scripts/sbom
 
 demo: ## Build, then show a whole 5G user plane at work in under a minute; DATAPLANE=switch: on a model of a P4 switch
 	@scripts/setup build net
@@ -58,11 +71,19 @@ console: ## Run only the console in a real Chromium: screenshots in target/cause
 	@scripts/setup --want console
 	@tests/console/run
 
+guides: ## Run only the commands of docs/guides, and compare their output: target/causeway/guides
+	@scripts/setup build
+	@scripts/setup --want net capture python monitoring
+	@tests/guides/run
+
 lint: ## Format, clippy, shellcheck, figures, licences and advisories of dependencies
 	@scripts/lint
 
 docs: ## Build the API documentation with warnings denied: target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+book: ## Build the site of docs/ with mdBook, and check its links: target/book
+	@scripts/book
 
 figures: ## Draw docs/figures/*.svg from the sources beside them
 	@scripts/figures
