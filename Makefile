@@ -73,7 +73,7 @@ console: ## Run only the console in a real Chromium: screenshots in target/cause
 
 guides: ## Run only the commands of docs/guides, and compare their output: target/causeway/guides
 	@scripts/setup build
-	@scripts/setup --want net capture python monitoring
+	@scripts/setup --want net capture python
 	@tests/guides/run
 
 lint: ## Format, clippy, shellcheck, figures, licences and advisories of dependencies

@@ -7,6 +7,7 @@ mod log;
 mod memory;
 mod memory_server;
 mod operate;
+mod packaging;
 mod plan;
 mod run;
 mod switch_model;
