@@ -13,7 +13,8 @@ use crate::LabError;
 use crate::netns::Namespace;
 use crate::patience::{QUIET, wait_while_changing};
 
-/// How long ping itself waits for an answer, in seconds: longer than this process lets it.
+/// How long ping itself waits for an answer, in seconds: longer than this process lets it. Once it has one answer, it waits
+/// for the others as long as its interval, or twice the longest round trip.
 const FOREVER: &str = "2000";
 
 /// What ping counted.
@@ -34,7 +35,7 @@ impl PingResult {
     }
 }
 
-/// Pings `to` over `device` `count` times, five a second. It ends with the last answer, or when none has come for ten
+/// Pings `to` over `device` `count` times, all at once. It ends with the last answer, or when none has come for ten
 /// seconds, in which pauses of the machine do not count.
 ///
 /// # Errors
@@ -47,8 +48,9 @@ pub fn ping(
 ) -> Result<PingResult, LabError> {
     let to = to.into();
     let mut command = Command::new("ping");
-    command.args(["-n", "-i", "0.2", "-W", FOREVER, "-I", device]);
-    command.args(["-c", &count.to_string(), &to.to_string()]);
+    let count = count.to_string();
+    command.args(["-n", "-i", FOREVER, "-W", FOREVER, "-I", device]);
+    command.args(["-l", &count, "-c", &count, &to.to_string()]);
     command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = format!("{command:?}").replace('"', "");
     let mut child = namespace.enter(|| command.spawn().map_err(LabError::io(shown.clone())))?;
