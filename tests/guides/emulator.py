@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An SMF with one session, its gNB and its UE, for the guides. PFCP and GTP-U are put together by hand: it needs no package.
 
-    emulator.py start UPF SMF GNB        plays on in the background
+    emulator.py start UPF SMF GNB        runs in the background
     emulator.py session UE [KBPS [QFI]]  establishes the session, with a maximum rate in each direction
     emulator.py ping HOST                ten pings of the UE
     emulator.py flood HOST KBPS          datagrams of the UE for three seconds at that rate

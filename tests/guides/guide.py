@@ -8,7 +8,7 @@ any text, alone on a line for any lines; numbers and the width of blanks may dif
 say what the test does beside them:
 
     <!-- file: /etc/causeway/upf.yaml -->   the next block is written to that file
-    <!-- test: run COMMAND -->              the test runs this first, for example to play the core network
+    <!-- test: run COMMAND -->              the test runs this first, for example to start an emulator
     <!-- test: background -->               the next block runs on while the guide goes on
     <!-- test: skip REASON -->              the next block is not run here; the reason is printed
     <!-- test: retry -->                    the next block is repeated until it prints what is shown, for a minute at most
@@ -103,8 +103,8 @@ def step(command, expected, retry):
         time.sleep(0.5)
 
 
-def play(path):
-    """Plays a guide. Returns the number of commands, and the reasons of failures."""
+def run_guide(path):
+    """Runs a guide. Returns the number of commands, and the reasons of failures."""
     number, failures, background = 0, [], []
     text = open(path, encoding="utf-8").read()
     try:
@@ -154,7 +154,7 @@ if __name__ == "__main__":
     self_test()
     wrong = []
     for guide in sys.argv[1:]:
-        count, reasons = play(guide)
+        count, reasons = run_guide(guide)
         print(f"==> {guide}: {count} commands, {'as shown' if not reasons else 'NOT as shown'}", flush=True)
         if not count:
             reasons.append(f"{guide}: no command")
