@@ -13,10 +13,11 @@ build: ## Build the release binary, target/release/causeway
 	@scripts/setup build
 	cargo build --release --locked -p causeway
 
-deb: ## Build the Debian package, target/debian/causeway_VERSION_ARCH.deb
+deb: ## Build the Debian package, target/debian/causeway_VERSION_ARCH.deb, and beside it what it contains
 	@scripts/setup build
 	cargo build --release --locked -p causeway
 	@scripts/deb
+	@scripts/sbom
 
 deb-test: ## Install, run, upgrade and purge the package of make deb in a bare Debian root
 	@packaging/test-deb
