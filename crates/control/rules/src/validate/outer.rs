@@ -18,7 +18,8 @@ pub(super) fn check(
     network: Option<&NetworkInstance>,
     context: &Context<'_>,
 ) -> Result<(), Reason> {
-    let frames = kind == PduSessionType::Ethernet && outer.and_then(OuterHeader::n6_peer).is_some();
+    let is_over_n6 = outer.and_then(OuterHeader::n6_peer).is_some();
+    let frames = kind == PduSessionType::Ethernet && is_over_n6;
     refuse_if(frames, ie::OUTER_HEADER_CREATION, "tunnels over N6 for Ethernet frames")?;
     let reachable = match outer {
         None | Some(OuterHeader::Unknown) => true,
@@ -26,6 +27,8 @@ pub(super) fn check(
         Some(OuterHeader::Udp(peer)) => check_n6(peer.ip(), to_network, network, context)?,
         Some(OuterHeader::Ip(peer)) => check_n6(peer, to_network, network, context)?,
     };
+    let unable = is_over_n6 && !context.capabilities.traffic_steering;
+    refuse_if(unable, ie::OUTER_HEADER_CREATION, "tunnels over N6")?;
     let what = "a tunnel over an IP version that the UPF does not have";
     refuse_if(!reachable, ie::OUTER_HEADER_CREATION, what)
 }
