@@ -27,8 +27,6 @@ pub(super) fn check(
         Some(OuterHeader::Udp(peer)) => check_n6(peer.ip(), to_network, network, context)?,
         Some(OuterHeader::Ip(peer)) => check_n6(peer, to_network, network, context)?,
     };
-    let unable = is_over_n6 && !context.capabilities.traffic_steering;
-    refuse_if(unable, ie::OUTER_HEADER_CREATION, "tunnels over N6")?;
     let what = "a tunnel over an IP version that the UPF does not have";
     refuse_if(!reachable, ie::OUTER_HEADER_CREATION, what)
 }
