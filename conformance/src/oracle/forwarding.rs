@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
-use causeway_dataplane::{BlockedAddresses, DropReason, Egress, Topology, hops_of_relayed};
+use causeway_dataplane::{BlockedAddresses, DropReason, Egress, Topology, hops_of_relayed, is_unroutable};
 use causeway_model::{
     CopyTo, Duplicate, Far, Forwarding, OuterHeader, Pdr, Qer, RemovedHeader, RuleSet, TosMarking,
 };
@@ -82,7 +82,7 @@ impl Surroundings<'_> {
         };
         match to.outer {
             None if matches!(to.side, CopyTo::Side(Interface::Access)) => Err(DropReason::NoTunnel),
-            None => self.to_network(packet, to, octets),
+            None => self.to_network(pdr, packet, to, octets),
             Some(OuterHeader::Gtpu(tunnel)) => self.tunnelled(pdr, packet, to, tunnel, octets),
             Some(OuterHeader::Unknown) => Err(DropReason::NoTunnel),
             // Tunnels over N6 are not supported.
@@ -93,6 +93,7 @@ impl Surroundings<'_> {
     /// To a data network, without an outer header.
     fn to_network(
         &self,
+        pdr: &Pdr,
         packet: &Packet,
         to: &Destination<'_>,
         mut octets: Vec<u8>,
@@ -107,6 +108,10 @@ impl Surroundings<'_> {
         let user = parsed(&packet.octets)?;
         if !to.is_copy && is_of_link(&user) {
             return Err(DropReason::LinkLocal);
+        }
+        let is_uplink = super::detection::direction(&pdr.pdi) == causeway_types::Direction::Uplink;
+        if !to.is_copy && is_uplink && is_unroutable(user.flow.src) {
+            return Err(DropReason::SpoofedSource);
         }
         let protocol = user.flow.protocol.0;
         if let Some(reason) = self.blocked.egress_drop_reason(index, user.flow.dst, protocol) {
@@ -169,12 +174,13 @@ impl Surroundings<'_> {
         })
     }
 
-    /// An End Marker into this tunnel (TS 23.501 clause 5.8.2.9).
+    /// An End Marker into this tunnel (TS 23.501 clause 5.8.2.9), as the packets of the FAR left before.
     pub(crate) fn end_marker(&self, far: &Far, tunnel: FTeid) -> Option<(Egress, Vec<u8>)> {
         let network = far.forwarding.as_ref().and_then(|forwarding| forwarding.network_instance.as_ref());
         let (local, peer, _) = self.ends(tunnel, network)?;
         let octets = Repr::end_marker(tunnel.teid).to_vec().ok()?;
-        Some((Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos: 0, hops: None }, octets))
+        let tos = far.forwarding.as_ref().map_or(0, tos_of_signals);
+        Some((Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos, hops: None }, octets))
     }
 
     /// An End Marker that was received, passed on into the tunnel of this FAR (TS 29.244 clause 8.2.56 note 3).
@@ -198,7 +204,8 @@ impl Surroundings<'_> {
         let extensions: Vec<_> = container.map(Extension::PduSession).into_iter().collect();
         let header = Header { teid: Some(tunnel.teid), ..Header::default() };
         let octets = Repr { header, extensions: &extensions, message: Message::EndMarker }.to_vec();
-        let egress = Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos: 0, hops };
+        let tos = tos_of_signals(forwarding);
+        let egress = Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos, hops };
         Ok(octets.ok().map(|octets| (egress, octets)))
     }
 
@@ -300,14 +307,21 @@ pub(crate) fn decapsulated(outer: &Outer, octets: &[u8]) -> Result<Vec<u8>, Drop
     Ok(octets)
 }
 
-/// Packets of the UE's link do not pass a router (RFC 4291 clauses 2.5.2 and 2.5.6, RFC 3927 clause 2.7).
+/// The type of service of messages that must not overtake the packets of a FAR.
+fn tos_of_signals(forwarding: &Forwarding) -> u8 {
+    forwarding.marking.map_or(0, |marking| marking.apply(0))
+}
+
+/// Packets of the UE's link do not pass a router (RFC 4291 clauses 2.5.2, 2.5.6 and 2.7, RFC 3927 clause 2.7).
 fn is_of_link(user: &UserPacket<'_>) -> bool {
     let is_local = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+        IpAddr::V6(ip) => {
+            let is_group = ip.segments()[0] >> 8 == 0xff && ip.segments()[0] & 0x0f <= 2;
+            ip.is_unicast_link_local() || ip.is_unspecified() || is_group
+        }
     };
-    let to_group = matches!(user.flow.dst, IpAddr::V6(ip) if ip.segments()[0] & 0xff0f == 0xff02);
-    is_local(user.flow.src) || user.flow.src.is_unspecified() || is_local(user.flow.dst) || to_group
+    is_local(user.flow.src) || is_local(user.flow.dst)
 }
 
 /// Changes the DSCP of a user packet.

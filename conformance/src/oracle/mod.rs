@@ -57,12 +57,19 @@ pub struct Oracle {
     /// The sessions in the order of their installation.
     order: Vec<Seid>,
     node: Node,
+    /// The time of the last call: what could not be done before it is done now.
+    seen: Time,
 }
 
 impl Oracle {
     /// An oracle without sessions.
     pub fn new(topology: Topology, limits: Limits) -> Self {
-        Self { sessions: BTreeMap::new(), order: Vec::new(), node: Node::new(topology, limits) }
+        Self {
+            sessions: BTreeMap::new(),
+            order: Vec::new(),
+            node: Node::new(topology, limits),
+            seen: Time::default(),
+        }
     }
 
     /// Calls `act` with a session and what it shares.
@@ -298,6 +305,7 @@ impl Dataplane for Oracle {
     }
 
     fn submit(&mut self, now: Time, _: PlanId, plan: &Plan) -> PollApplied {
+        self.seen = self.seen.max(now);
         Poll::Ready(self.carry_out(now, plan))
     }
 
@@ -329,9 +337,11 @@ impl Dataplane for Oracle {
                 .sessions
                 .values()
                 .filter_map(|session| session.next_deadline(&self.node).map(|at| (at, session.id)));
-            let Some((at, id)) = deadlines.min().filter(|(at, _)| *at <= now) else { return };
+            let Some((at, id)) = deadlines.min().filter(|(at, _)| *at <= now) else { break };
+            let at = at.max(self.seen);
             self.with(id, |session, node| session.advance(node, at));
         }
+        self.seen = self.seen.max(now);
     }
 
     fn counters(&self) -> Counters {
@@ -353,6 +363,7 @@ impl PacketEngine for Oracle {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
+        self.seen = self.seen.max(now);
         let disposition = match ingress {
             Ingress::Gtpu { local, peer, .. } => {
                 self.node.counters.gtpu_received.count(packet.len());

@@ -16,7 +16,7 @@ use super::forwarding::{Sent, Surroundings};
 use super::limits::Limits;
 use super::packet::Packet;
 
-/// Error Indications about one TEID to one peer, at whatever local address, are at least this far apart.
+/// Error Indications about one local tunnel to one peer are at least this far apart.
 const INDICATION_PAUSE: Span = Span::from_secs(1);
 /// Error Indications and Supported Extension Headers Notifications in one second.
 const MOST_SIGNALS: usize = 200;
@@ -37,7 +37,7 @@ pub(crate) struct Node {
     pub(crate) buffered_so_far: u64,
     /// Packets to transmit.
     pub(crate) sent: Sent,
-    indicated: BTreeMap<(IpAddr, Option<Teid>), Time>,
+    indicated: BTreeMap<(IpAddr, Option<Teid>, IpAddr), Time>,
     signalled: VecDeque<Time>,
 }
 
@@ -116,7 +116,7 @@ impl Node {
         if !self.is_peer(peer.ip()) {
             return;
         }
-        let key = (peer.ip(), teid);
+        let key = (local, teid, peer.ip());
         if self.indicated.get(&key).is_some_and(|at| now < *at + INDICATION_PAUSE) {
             return;
         }

@@ -40,14 +40,6 @@ struct Visit<'a> {
     packet: &'a Packet,
 }
 
-/// Why a packet is not forwarded.
-enum Stop {
-    /// For this reason.
-    Drop(DropReason),
-    /// A quota of this URR is exhausted.
-    Quota(UrrId),
-}
-
 impl Session {
     /// A session without rules.
     pub(crate) fn new(id: Seid) -> Self {
@@ -113,121 +105,102 @@ impl Session {
                 measurement.note_traffic(pdr, now);
             }
         }
-        let Some(far) = self.rules.fars.get(&pdr.far).cloned() else {
-            return node.drop(DropReason::NoMatchingPdr);
-        };
-        let exhausted = self.exhausted(visit, |urr| urr.before_qos);
-        // Before QoS enforcement, whatever becomes of the packet.
-        self.count(visit, true);
         // What starts is reported before what comes of the packet.
-        self.collect_due(now, false);
-        // Without a FAR for the quota, nothing is forwarded.
-        let stops = |urr: &UrrId| far.action == ApplyAction::Forward || self.quota_far(*urr).is_some();
-        if let Some(urr) = exhausted.filter(stops) {
-            return self.follow_quota(node, visit, urr);
-        }
-        self.follow(node, visit, &far, true)
+        self.collect_due(now);
+        // Before QoS enforcement, whatever becomes of the packet.
+        self.exceeds(visit, |urr| urr.before_qos, false);
+        self.count(visit, true);
+        self.follow(node, visit)
     }
 
-    /// The action of a FAR on a new packet; `needs_quota`: it is not the FAR of an exhausted quota.
-    fn follow(&mut self, node: &mut Node, visit: Visit<'_>, far: &Far, needs_quota: bool) -> Disposition {
-        if (far.buffers() || (far.action == ApplyAction::Drop && far.duplicate))
-            && let Err(reason) = enforcement::check_gates(&self.rules, visit.pdr)
-        {
-            return self.dropped(node, visit, reason);
-        }
-        if far.action != ApplyAction::Forward {
-            self.copy(node, visit, far);
-        }
-        match far.action {
-            ApplyAction::Drop => {
-                self.tell(node, visit, far, DataStatus::Discarded, false);
-                self.dropped(node, visit, DropReason::FarDrop)
+    /// The action of the FAR on a new packet: that of the PDR, or of an exhausted quota.
+    fn follow(&mut self, node: &mut Node, visit: Visit<'_>) -> Disposition {
+        let mut is_asked = false;
+        loop {
+            let far = match self.decided(visit) {
+                Ok(far) => far,
+                Err(reason) => return self.dropped(node, visit, reason),
+            };
+            if (far.buffers() || (far.action == ApplyAction::Drop && far.duplicate))
+                && let Err(reason) = enforcement::check_gates(&self.rules, visit.pdr)
+            {
+                return self.dropped(node, visit, reason);
             }
-            ApplyAction::Buffer { .. } => self.wait(node, visit, far),
-            ApplyAction::Forward => match self.forward(node, visit, far, needs_quota, true) {
-                Ok(()) => Disposition::Forwarded,
-                Err(Stop::Drop(reason)) => self.dropped(node, visit, reason),
-                Err(Stop::Quota(urr)) => self.follow_quota(node, visit, urr),
-            },
+            if far.action != ApplyAction::Forward {
+                self.copy(node, visit, &far);
+            }
+            match far.action {
+                ApplyAction::Drop => {
+                    self.tell(node, visit, &far, DataStatus::Discarded, false);
+                    return self.dropped(node, visit, DropReason::FarDrop);
+                }
+                ApplyAction::Buffer { .. } => return self.wait(node, visit, &far),
+                ApplyAction::Forward => match self.forward(node, visit, &far, true, is_asked) {
+                    Ok(true) => return Disposition::Forwarded,
+                    Ok(false) => is_asked = true,
+                    Err(reason) => return self.dropped(node, visit, reason),
+                },
+            }
         }
     }
 
-    /// The action of the FAR of an exhausted quota; the other URRs measure it. It does not extend a second quota that is
-    /// exhausted and has no FAR.
-    fn follow_quota(&mut self, node: &mut Node, visit: Visit<'_>, urr: UrrId) -> Disposition {
-        match self.quota_far(urr).filter(|_| !self.is_stopped(visit)) {
-            Some(far) => self.follow(node, visit, &far, false),
-            None => self.dropped(node, visit, DropReason::QuotaExhausted),
-        }
+    /// The FAR that a packet follows: that of the PDR, or of the first of its quotas that are exhausted. A quota without a
+    /// FAR ends all forwarding.
+    ///
+    /// # Errors
+    /// [`DropReason::QuotaExhausted`]
+    fn decided(&self, visit: Visit<'_>) -> Result<Far, DropReason> {
+        let Visit { pdr, packet, .. } = visit;
+        let is_spent = |it: &&Measurement| {
+            it.is_exhausted() && !detection::is_exempt(packet, &pdr.pdi, &it.urr().exempted_filters)
+        };
+        let spent = pdr.urrs.iter().filter_map(|id| self.measurements.get(id)).filter(is_spent);
+        let fars: Vec<Option<FarId>> = spent.map(|it| it.urr().quota_far).collect();
+        let is_stopped = fars.iter().any(Option::is_none);
+        let id = fars.first().copied().flatten().filter(|_| !is_stopped).unwrap_or(pdr.far);
+        let far = self.rules.fars.get(&id).cloned().ok_or(DropReason::FarDrop)?;
+        let forwards = far.action == ApplyAction::Forward;
+        if is_stopped && forwards { Err(DropReason::QuotaExhausted) } else { Ok(far) }
     }
 
-    /// An exhausted quota without a FAR stops the packet.
-    fn is_stopped(&self, visit: Visit<'_>) -> bool {
-        visit.pdr.urrs.iter().filter_map(|id| self.measurements.get(id)).any(|it| {
-            let is_final = it.is_exhausted() && it.urr().quota_far.is_none();
-            is_final && !detection::is_exempt(visit.packet, &visit.pdr.pdi, &it.urr().exempted_filters)
-        })
-    }
-
-    fn quota_far(&self, urr: UrrId) -> Option<Far> {
-        let id = self.rules.urrs.get(&urr)?.quota_far?;
-        self.rules.fars.get(&id).cloned()
-    }
-
-    /// The first URR of the PDR that has an exhausted quota, from which the flow of the packet is not exempt. Those for
-    /// which `measures` holds are asked whether the packet fits as well.
-    fn exhausted(&mut self, visit: Visit<'_>, measures: impl Fn(&Urr) -> bool) -> Option<UrrId> {
+    /// A URR for which this holds has less quota left than the packet needs; the quota is exhausted then. `first`: the
+    /// packet is not charged to others.
+    fn exceeds(&mut self, visit: Visit<'_>, measures: impl Fn(&Urr) -> bool, first: bool) -> bool {
         let Visit { now, pdr, packet } = visit;
         let direction = detection::direction(&pdr.pdi);
-        let mut found = None;
+        let mut found = false;
         for id in &pdr.urrs {
-            let Some(measurement) = self.measurements.get_mut(id) else { continue };
-            let was_exhausted = measurement.is_exhausted();
-            let octets = if measures(measurement.urr()) { packet.len() as u64 } else { 0 };
-            let exceeds = measurement.exceeds_quota(direction, octets, now);
-            if exceeds && !detection::is_exempt(packet, &pdr.pdi, &measurement.urr().exempted_filters) {
-                found = found.or(Some(*id));
-                // The first quota that the packet exceeds stops it, and no other is exhausted by it.
-                if !was_exhausted {
-                    break;
-                }
+            let Some(it) = self.measurements.get_mut(id) else { continue };
+            if measures(it.urr()) && !it.is_exhausted() {
+                found |= it.exceeds_quota(direction, packet.len() as u64, now);
+            }
+            if found && first {
+                break;
             }
         }
         found
     }
 
     /// Forwards a packet: gates and rates are asked, then the quotas, then it is measured and sent. `is_new`: rates stop
-    /// it. A packet that waited was let go by the SMF: it is only charged.
+    /// it. A packet that waited was let go by the SMF: it is only charged. `is_asked`: the rates have let it pass.
+    /// `false`: it exceeds a quota, and is to be decided anew.
     fn forward(
         &mut self,
         node: &mut Node,
         visit: Visit<'_>,
         far: &Far,
-        needs_quota: bool,
         is_new: bool,
-    ) -> Result<(), Stop> {
+        is_asked: bool,
+    ) -> Result<bool, DropReason> {
         let Visit { now, pdr, packet } = visit;
-        // A quota may have been exhausted since the packet came.
-        if needs_quota
-            && !is_new
-            && let Some(urr) = self.exhausted(visit, |_| false)
-        {
-            return Err(Stop::Quota(urr));
-        }
-        let sent = node.surroundings(&self.rules).forward(pdr, far, packet).map_err(Stop::Drop)?;
-        if is_new {
-            node.meters.ask(self.id, &self.rules, pdr, now).map_err(Stop::Drop)?;
+        let sent = node.surroundings(&self.rules).forward(pdr, far, packet)?;
+        if is_new && !is_asked {
+            node.meters.ask(self.id, &self.rules, pdr, now)?;
         } else {
-            enforcement::check_gates(&self.rules, pdr).map_err(Stop::Drop)?;
+            enforcement::check_gates(&self.rules, pdr)?;
         }
-        // The FAR of an exhausted quota does not extend another quota.
-        if let Some(urr) = self.exhausted(visit, |urr| !urr.before_qos)
-            && (needs_quota
-                || self.is_stopped(visit)
-                || self.quota_far(urr).is_none_or(|other| other.id != far.id))
-        {
-            return Err(Stop::Quota(urr));
+        if self.exceeds(visit, |urr| !urr.before_qos, true) {
+            return Ok(false);
         }
         node.meters.charge(self.id, &self.rules, pdr, packet.len(), now);
         self.count(visit, false);
@@ -236,7 +209,7 @@ impl Session {
             self.copy(node, visit, far);
         }
         node.counters.forwarded += 1;
-        Ok(())
+        Ok(true)
     }
 
     /// Counts the packet in the URRs that measure before, or after, QoS enforcement.
@@ -268,6 +241,7 @@ impl Session {
                     measurement.count_dropped(packet.len() as u64, now);
                 }
             }
+            self.report_due(node, now);
         }
         node.drop(reason)
     }
@@ -278,16 +252,17 @@ impl Session {
         let bar = far.bar.and_then(|id| self.rules.bars.get(&id));
         let most = bar.and_then(|bar| self.buffer.most_of_bar(bar.id, bar.suggested_packets));
         let mut full = None;
-        if let Some(of_bar) = self.buffer.is_full(far, most, &self.rules, packet.buffered_len(), &node.limits)
-        {
+        let octets = packet.buffered_len();
+        let may_fit = octets <= node.limits.buffer_octets_per_session.min(node.limits.buffer_octets);
+        // As many of the oldest go as it takes: the SMF may have lowered the limit.
+        while let Some(of_bar) = self.buffer.is_full(far, most, &self.rules, octets, &node.limits) {
             let oldest = self.buffer.oldest(far.bar.filter(|_| of_bar), &self.rules);
-            match oldest.filter(|_| node.limits.drops_oldest) {
-                Some(oldest) => {
-                    let gone = self.buffer.packets.remove(oldest);
-                    self.discard(node, now, &gone, DropReason::BufferFull, true);
-                }
-                None => full = Some(DropReason::BufferFull),
-            }
+            let Some(oldest) = oldest.filter(|_| node.limits.drops_oldest && may_fit) else {
+                full = Some(DropReason::BufferFull);
+                break;
+            };
+            let gone = self.buffer.packets.remove(oldest);
+            self.discard(node, now, &gone, DropReason::BufferFull, true);
         }
         if !node.limits.drops_oldest && !node.has_room(packet.buffered_len()) {
             full = full.or(Some(DropReason::BufferMemoryFull));
@@ -306,22 +281,22 @@ impl Session {
         Disposition::Buffered
     }
 
-    /// Drops a packet that waited. `is_traffic`: it counts as dropped traffic, and is reported if that was asked for.
+    /// Drops a packet that waited. `tells`: not because the SMF wants it, so it is told if it asked for that.
     pub(crate) fn discard(
         &mut self,
         node: &mut Node,
         now: Time,
         gone: &Waiting,
         reason: DropReason,
-        is_traffic: bool,
+        tells: bool,
     ) {
         node.leaves_buffer(&gone.packet);
-        let Some(pdr) = self.rules.pdrs.get(&gone.pdr).cloned().filter(|_| is_traffic) else {
+        let Some(pdr) = self.rules.pdrs.get(&gone.pdr).cloned() else {
             node.drop(reason);
             return;
         };
         let visit = Visit { now, pdr: &pdr, packet: &gone.packet };
-        if let Some(far) = self.rules.fars.get(&gone.far).cloned() {
+        if let Some(far) = self.rules.fars.get(&gone.far).cloned().filter(|_| tells) {
             self.tell(node, visit, &far, DataStatus::Discarded, false);
         }
         self.dropped(node, visit, reason);
@@ -348,14 +323,10 @@ impl Session {
         }
     }
 
-    /// Takes what is due to be reported, with what is linked to it. `is_last`: measurements before QoS enforcement come
-    /// after the others.
-    fn collect_due(&mut self, now: Time, is_last: bool) {
-        let mut ids: Vec<UrrId> = self.measurements.keys().copied().collect();
-        let is_later =
-            |id: &UrrId| self.measurements.get(id).is_some_and(|it| is_last && it.urr().before_qos);
-        ids.sort_by_key(is_later);
-        ids.retain(|id| self.measurements.get(id).is_some_and(Measurement::is_due));
+    /// Takes what is due to be reported, with what is linked to it.
+    fn collect_due(&mut self, now: Time) {
+        let is_due = |(_, measurement): &(&UrrId, &Measurement)| measurement.is_due();
+        let ids: Vec<UrrId> = self.measurements.iter().filter(is_due).map(|(id, _)| *id).collect();
         let mut reported: BTreeSet<UrrId> = ids.iter().copied().collect();
         for id in ids {
             let usage = self.measurements.get_mut(&id).map(|it| it.take_due(now)).unwrap_or_default();
@@ -370,7 +341,7 @@ impl Session {
         for measurement in self.measurements.values_mut().filter(|it| it.urr().before_qos) {
             measurement.check();
         }
-        self.collect_due(now, true);
+        self.collect_due(now);
         if !self.due.is_empty() {
             let usage = std::mem::take(&mut self.due);
             node.events.push_back(Event::Usage { session: self.id, usage });
@@ -451,27 +422,28 @@ impl Session {
     /// Carries out the writes of a plan. They were checked before.
     pub(crate) fn apply(&mut self, node: &mut Node, now: Time, ops: &[Op]) -> Applied {
         let mut applied = Applied::default();
+        let before = self.rules.clone();
         let of_query = |op: &Op| if let Op::QueryUrr(id) = op { Some(*id) } else { None };
         let queries: BTreeSet<UrrId> = ops.iter().filter_map(of_query).collect();
         let of_removal = |op: &Op| if let Op::RemoveUrr(id) = op { Some(*id) } else { None };
         let removed: Vec<UrrId> = ops.iter().filter_map(of_removal).collect();
+        let mut after = self.rules.clone();
+        write_rules(&mut after, ops);
+        let lost: Vec<UrrId> = measured(&self.rules).difference(&measured(&after)).copied().collect();
+        let lost: Vec<UrrId> = lost.into_iter().filter(|id| !removed.contains(id)).collect();
         // What is removed is reported once, as it was measured before the plan.
-        let mut reported: BTreeSet<UrrId> = queries.iter().chain(&removed).copied().collect();
+        let mut reported: BTreeSet<UrrId> = queries.iter().chain(&removed).chain(&lost).copied().collect();
         for id in &queries {
             if let Some(measurement) = self.measurements.get_mut(id) {
                 applied.usage.extend(measurement.take(Cause::IMMER, now));
             }
         }
         applied.usage.extend(self.linked(queries, &mut reported, now));
-        let mut after = self.rules.clone();
-        write_rules(&mut after, ops);
-        let lost: Vec<UrrId> = measured(&self.rules).difference(&measured(&after)).copied().collect();
-        let lost: Vec<UrrId> = lost.into_iter().filter(|id| !removed.contains(id)).collect();
         for id in removed {
             self.terminate(id, now, &mut reported, &mut applied);
         }
         for op in ops {
-            self.write(node, now, op);
+            self.write(node, now, op, &before);
         }
         for id in lost {
             self.terminate(id, now, &mut reported, &mut applied);
@@ -482,6 +454,11 @@ impl Session {
         }
         self.links = self.rules.urrs.values().map(|urr| (urr.id, urr.linked.clone())).collect();
         self.report_due(node, now);
+        if ops.contains(&Op::DropBuffered) {
+            for gone in self.buffer.take_of(|_| true) {
+                self.discard(node, now, &gone, DropReason::BufferDropRequested, false);
+            }
+        }
         self.drain(node, now);
         applied
     }
@@ -494,15 +471,10 @@ impl Session {
         applied.usage.extend(self.linked(BTreeSet::from([id]), reported, now));
     }
 
-    fn write(&mut self, node: &mut Node, now: Time, op: &Op) {
+    fn write(&mut self, node: &mut Node, now: Time, op: &Op, before: &RuleSet) {
         match op {
             Op::SetSlice(slice) => self.rules.slice = *slice,
             Op::SetPaging(paging) => self.rules.paging.clone_from(paging),
-            Op::DropBuffered => {
-                for gone in self.buffer.take_of(|_| true) {
-                    self.discard(node, now, &gone, DropReason::BufferDropRequested, false);
-                }
-            }
             Op::PutUrr(urr) => self.put_urr(node, now, urr),
             Op::RenewUrr { urr, parts } => {
                 self.measurements.get_mut(urr).into_iter().for_each(|it| it.renew(parts, now));
@@ -518,19 +490,13 @@ impl Session {
             Op::NotifyAgain(far) => self.buffer.begin_again(*far),
             Op::ExtendBuffering(request) => self.buffer.extend(request, now),
             Op::SendEndMarker { far, tunnel } => {
-                let marker = self
-                    .rules
-                    .fars
-                    .get(far)
-                    .and_then(|far| node.surroundings(&self.rules).end_marker(far, *tunnel));
+                // It follows what the FAR sent before the plan.
+                let far = before.fars.get(far);
+                let marker = far.and_then(|far| node.surroundings(&self.rules).end_marker(far, *tunnel));
                 node.transmit(marker.into_iter().collect());
             }
             Op::RemovePdr(id) => {
-                self.rules.pdrs.remove(id);
                 self.buffer.forget(*id);
-                for gone in self.buffer.take_of(|waiting| waiting.pdr == *id) {
-                    self.discard(node, now, &gone, DropReason::BufferDiscarded, false);
-                }
             }
             Op::RemoveFar(id) => self.buffer.begin_again(*id),
             Op::RemoveQer(id) => {
@@ -568,39 +534,34 @@ impl Session {
     /// Packets that wait follow the rules as they are now, in order.
     fn drain(&mut self, node: &mut Node, now: Time) {
         for waiting in std::mem::take(&mut self.buffer.packets) {
-            let pdr = self.rules.pdrs.get(&waiting.pdr).cloned();
-            let far = pdr.as_ref().and_then(|pdr| self.rules.fars.get(&pdr.far).cloned());
-            let (Some(pdr), Some(far)) = (pdr, far) else {
-                self.discard(node, now, &waiting, DropReason::BufferDiscarded, false);
-                continue;
-            };
-            self.drain_one(node, now, &pdr, &far, waiting, true);
+            match self.rules.pdrs.get(&waiting.pdr).cloned() {
+                Some(pdr) => self.drain_one(node, now, &pdr, waiting),
+                None => self.discard(node, now, &waiting, DropReason::BufferDiscarded, false),
+            }
             self.report_due(node, now);
         }
     }
 
-    fn drain_one(
-        &mut self,
-        node: &mut Node,
-        now: Time,
-        pdr: &Pdr,
-        far: &Far,
-        waiting: Waiting,
-        needs_quota: bool,
-    ) {
-        match far.action {
-            ApplyAction::Buffer { .. } => self.buffer.packets.push(Waiting { far: far.id, ..waiting }),
-            ApplyAction::Drop => self.discard(node, now, &waiting, DropReason::BufferDiscarded, false),
-            ApplyAction::Forward => {
-                let visit = Visit { now, pdr, packet: &waiting.packet };
-                match self.forward(node, visit, far, needs_quota, false) {
-                    Ok(()) => node.leaves_buffer(&waiting.packet),
-                    Err(Stop::Drop(reason)) => self.discard(node, now, &waiting, reason, true),
-                    Err(Stop::Quota(urr)) => match self.quota_far(urr).filter(|_| !self.is_stopped(visit)) {
-                        Some(far) => self.drain_one(node, now, pdr, &far, waiting, false),
-                        None => self.discard(node, now, &waiting, DropReason::QuotaExhausted, true),
-                    },
+    fn drain_one(&mut self, node: &mut Node, now: Time, pdr: &Pdr, waiting: Waiting) {
+        let mut is_asked = false;
+        loop {
+            let visit = Visit { now, pdr, packet: &waiting.packet };
+            let far = match self.decided(visit) {
+                Ok(far) => far,
+                Err(reason) => return self.discard(node, now, &waiting, reason, false),
+            };
+            match far.action {
+                ApplyAction::Buffer { .. } => {
+                    return self.buffer.packets.push(Waiting { far: far.id, ..waiting });
                 }
+                ApplyAction::Drop => {
+                    return self.discard(node, now, &waiting, DropReason::BufferDiscarded, false);
+                }
+                ApplyAction::Forward => match self.forward(node, visit, &far, false, is_asked) {
+                    Ok(true) => return node.leaves_buffer(&waiting.packet),
+                    Ok(false) => is_asked = true,
+                    Err(reason) => return self.discard(node, now, &waiting, reason, false),
+                },
             }
         }
     }
@@ -611,6 +572,7 @@ impl Session {
         for measurement in self.measurements.values_mut() {
             applied.usage.extend(measurement.take(Cause::TERMR, now));
         }
+        self.rules.pdrs = Default::default();
         for gone in self.buffer.take_of(|_| true) {
             self.discard(node, now, &gone, DropReason::BufferDiscarded, false);
         }

@@ -151,9 +151,18 @@ impl Measurement {
         if old.triggers.contains(On::PERIO) != new.triggers.contains(On::PERIO) {
             parts.insert(UrrPart::Period);
         }
+        if old.inactive && !new.inactive {
+            // What runs without packets starts anew; a quota is valid until the same time.
+            self.restart_timers(now, &UrrPart::Period);
+            self.restart_timers(now, &UrrPart::InactivityTimer);
+            if self.holding_at.is_some() {
+                self.restart_timers(now, &UrrPart::HoldingTime);
+            }
+        }
         if new.inactive && !old.inactive {
             self.was_running = self.measured.is_some();
             self.stop_time();
+            self.running.clear();
         } else if new.immediate_start && !old.immediate_start
             || old.inactive && !new.inactive && (new.immediate_start || self.was_running)
         {
@@ -184,7 +193,9 @@ impl Measurement {
                 UrrPart::EventQuota => {
                     (self.quotas.events, self.to_quota.events) = (new.quotas.events, used.events);
                 }
+                UrrPart::DroppedThreshold if new.dropped_threshold.is_none() => self.dropped = (0, 0),
                 UrrPart::DroppedThreshold => {}
+                UrrPart::HoldingTime | UrrPart::ValidityTime => self.renew_quota_time(now, *part),
                 UrrPart::NumberOfReports => {
                     self.reports_left = self.urr.number_of_reports.map(std::num::NonZeroU16::get);
                 }
@@ -195,10 +206,41 @@ impl Measurement {
             self.exhausted.retain(|part| !parts.contains(part) && *part != UrrPart::ValidityTime);
             self.restart_timers(now, &UrrPart::HoldingTime);
             self.restart_timers(now, &UrrPart::ValidityTime);
+        }
+        if parts.iter().any(|part| is_quota(*part) || *part == UrrPart::NumberOfReports)
+            && new.immediate_start
+            && self.is_active()
+            && self.measured.is_none()
+        {
+            self.start_time(now);
+        }
+        if parts.iter().any(|part| is_quota(*part)) {
             self.check_quota();
         }
         self.check_thresholds();
         self.check_dropped(now);
+    }
+
+    /// A holding or validity time runs from now, unless the quotas are void; without quotas it ends that.
+    fn renew_quota_time(&mut self, now: Time, part: UrrPart) {
+        let urr = Arc::clone(&self.urr);
+        let is_void = self.exhausted.contains(&UrrPart::ValidityTime);
+        let given = if part == UrrPart::HoldingTime {
+            urr.holding_time.is_some()
+        } else {
+            urr.validity_time.is_some()
+        };
+        let is_free = urr.holding_time.is_none() && urr.validity_time.is_none();
+        if !is_void {
+            self.restart_timers(now, &part);
+        } else if urr.quotas == UsageLimits::default() && (given || is_free) {
+            self.exhausted.remove(&UrrPart::ValidityTime);
+            self.restart_timers(now, &UrrPart::HoldingTime);
+            self.restart_timers(now, &UrrPart::ValidityTime);
+            if urr.immediate_start && self.is_active() && self.measured.is_none() {
+                self.start_time(now);
+            }
+        }
     }
 
     fn restart_timers(&mut self, now: Time, part: &UrrPart) {
@@ -235,6 +277,10 @@ impl Measurement {
 
     /// A packet of a PDR with this URR was received, whatever becomes of it.
     pub(crate) fn note_traffic(&mut self, pdr: &Pdr, now: Time) {
+        self.restart_timers(now, &UrrPart::InactivityTimer);
+        if self.holding_at.is_some() {
+            self.restart_timers(now, &UrrPart::HoldingTime);
+        }
         if !self.is_active() {
             return;
         }
@@ -250,10 +296,6 @@ impl Measurement {
             note.events.push(now);
             note.detected = application.map(|application| Detected { application, pdr: pdr.id });
             self.notes.push(note);
-        }
-        self.restart_timers(now, &UrrPart::InactivityTimer);
-        if !self.is_exhausted() {
-            self.restart_timers(now, &UrrPart::HoldingTime);
         }
     }
 
@@ -327,7 +369,8 @@ impl Measurement {
     fn check_dropped(&mut self, now: Time) {
         let reports = self.is_active() && self.urr.triggers.contains(On::DROTH);
         let (packets, octets) = self.dropped;
-        if reports && self.urr.dropped_threshold.is_some_and(|limit| limit.is_reached_by(packets, octets)) {
+        let is_reached = self.urr.dropped_threshold.is_some_and(|limit| limit.is_reached_by(packets, octets));
+        if reports && packets > 0 && is_reached {
             self.dropped = (0, 0);
             let mut note = Usage::new(self.urr.id, Cause::DROTH, now, now);
             note.events.push(now);
@@ -451,12 +494,18 @@ impl Measurement {
         if self.monitored_at.take_if(|at| *at <= now).is_some() {
             self.due |= Cause::MONIT;
         }
-        if self.validity_at.take_if(|at| *at <= now).is_some() {
+        let is_invalid = self.validity_at.is_some_and(|at| at <= now);
+        let is_held = self.holding_at.is_some_and(|at| at <= now);
+        if is_invalid {
             self.exhaust(Cause::QUVTI, true);
-        } else if self.holding_at.take_if(|at| *at <= now).is_some() {
+        }
+        if is_held {
             // What comes after it starts anew.
             self.running.clear();
             self.exhaust(Cause::QUHTI, true);
+        }
+        if is_invalid || is_held {
+            (self.validity_at, self.holding_at) = (None, None);
         }
     }
 
@@ -532,6 +581,7 @@ impl Measurement {
             // Triggers that come together make one report; each further application that stops has its own.
             let start = list.pop_if(|note| note.triggers == Cause::START);
             due.set(Cause::START, start.is_some());
+            due.set(Cause::DROTH, list.pop_if(|note| note.triggers == Cause::DROTH).is_some());
             list.extend(self.take(due, now));
             let mut stopped = std::mem::take(&mut self.stopped).into_iter();
             let detected = start.and_then(|start| start.detected).or(stopped.next().flatten());

@@ -18,7 +18,7 @@ pub(crate) fn urr(id: u32, now: Time, genes: &mut Genes<'_>) -> Urr {
     if genes.chance(80) {
         urr.quotas.volume = Some(volume(genes));
         urr.triggers |= Trigger::VOLQU;
-        urr.quota_far = genes.maybe(24, &[FarId(1), FarId(2)]);
+        urr.quota_far = genes.maybe(64, &[FarId(1), FarId(2)]);
         if genes.chance(32) {
             urr.validity_time = Some(seconds(genes));
             urr.triggers |= Trigger::QUVTI;

@@ -12,7 +12,7 @@ use causeway_types::{Seid, Span, Time, WallClock};
 
 use crate::arrival::arrival;
 use crate::change::changed;
-use crate::common::{is_common, simplify, simplify_options, simplify_topology};
+use crate::common::{is_common, simplify, simplify_topology};
 use crate::genes::Genes;
 use crate::place::Place;
 use crate::session::{is_legal, rules};
@@ -247,11 +247,8 @@ impl Run {
     fn modify(&mut self, index: usize, seed: &Seed) {
         let held = &self.held[index];
         let Some(old) = &held.rules else { return };
-        let (new, mut extras) = changed(old, &held.place, self.now, &mut Genes::new(seed));
+        let (new, extras) = changed(old, &held.place, self.now, &mut Genes::new(seed));
         let new = self.common(new);
-        if self.compared == Compared::Three {
-            simplify_options(&new, &mut extras);
-        }
         let plan = plan_modification(held.seid, old, &new, &extras);
         if held.is_profiled && self.modify_profiled(index, &plan, &new) {
             return;
@@ -264,10 +261,7 @@ impl Run {
         let Some(old) = &held.rules else { return };
         let new = rules_of(session, &held.place, self.now, &mut genes(session), self.compared);
         let new = self.common(RuleSet { pdu_type: old.pdu_type, ..new });
-        // Known difference: a packet that waits for a PDR which then is for packets without a tunnel loses a hop.
-        let drop_buffered = self.compared == Compared::Three;
-        let extras = PlanOptions { drop_buffered, ..PlanOptions::default() };
-        let plan = plan_modification(held.seid, old, &new, &extras);
+        let plan = plan_modification(held.seid, old, &new, &PlanOptions::default());
         self.carry_out(index, &plan, new);
     }
 

@@ -55,7 +55,8 @@ reasons! {
     UnknownMac = "unknown_mac", "A station behind a UE has not sent a frame yet. Set `unknown_stations: flood` if stations only listen.",
     /// The session is known, but no PDR matches the packet.
     NoMatchingPdr = "no_matching_pdr", "Look at the PDRs with `causeway session`: source interface, network instance, QFI and filters must fit the packets.",
-    /// The source address of an uplink packet is not the UE's.
+    /// The source address of an uplink packet is not the UE's, or is one that no host has: unspecified, loopback,
+    /// multicast, broadcast or IPv4-mapped.
     SpoofedSource = "spoofed_source", "A UE sends from an address that is not its own: a host behind it without a framed route, or an attack. Provision Framed-Route in the SMF if the host is meant.",
     /// The source MAC address of an uplink frame belongs to another session of the network.
     SpoofedMac = "spoofed_mac", "Two sessions use one MAC address. Find the two stations; a station that moves is accepted after 300 s.",

@@ -2,10 +2,18 @@
 //!
 //! Every packet is counted before QoS enforcement. A packet that the FAR forwards must pass the gates and meters of
 //! all QERs and fit into all quotas; then it is counted and transmitted. A packet that the FAR drops or buffers is
-//! not counted; a buffered packet is counted when it is transmitted.
+//! not counted; a buffered packet is counted when it is transmitted. A FAR that buffers or copies acts only on what
+//! the gates let pass.
+//!
+//! A packet that exceeds a quota exhausts it and is decided anew, by the FAR of the first exhausted quota of its PDR,
+//! which it may also follow into the next quota (TS 29.244 clause 5.2.2.2.1). So a packet may exhaust several quotas.
+//! One URR reports at most once about one packet, except that the start of traffic is reported before the packet is
+//! counted.
 
-use causeway_dataplane::{DropReason, Egress, Usage};
-use causeway_model::{ApplyAction, Forwarding, Pdr, PduSessionType};
+use std::sync::Arc;
+
+use causeway_dataplane::{DropReason, Egress, Usage, is_unroutable};
+use causeway_model::{ApplyAction, Far, Forwarding, Pdr, PduSessionType};
 use causeway_packet::UserPacket;
 use causeway_types::{Direction, Interface, Qfi, Time};
 
@@ -18,7 +26,7 @@ use crate::route::{DropWithError, fit_frame, max_payload, routed};
 use crate::session::{Session, direction_of};
 use crate::steer::{HttpResponse, SteeredPacket, steer};
 use crate::topology_view::TopologyView;
-use crate::usage::QuotaAction;
+use crate::usage::{Due, QuotaAction};
 
 /// The decision on a packet.
 #[derive(Debug)]
@@ -31,6 +39,12 @@ pub(crate) enum FarDecision {
     Respond(HttpResponse),
 }
 
+/// The decision on a packet, and the FAR that it follows; `None`: a quota stops it.
+pub(crate) struct Decided {
+    pub(crate) decision: Result<FarDecision, DropWithError>,
+    pub(crate) far: Option<Arc<Far>>,
+}
+
 /// A packet that a PDR matched.
 pub(crate) struct Matched<'a> {
     pub(crate) pdr: &'a Pdr,
@@ -39,6 +53,8 @@ pub(crate) struct Matched<'a> {
     /// The GTP-U extension headers for the next tunnel.
     pub(crate) extensions: &'a CarriedExtensions,
     pub(crate) packet: &'a [u8],
+    /// It arrived in a tunnel.
+    pub(crate) from_tunnel: bool,
     /// It was buffered. Meters charge such a packet but do not drop it: the SMF requested its delivery.
     pub(crate) was_buffered: bool,
 }
@@ -51,45 +67,62 @@ pub(crate) fn apply_far(
     topology: &TopologyView,
     now: Time,
     reports: &mut Vec<Usage>,
-) -> Result<FarDecision, DropWithError> {
-    if matched.was_buffered {
-        return apply_far_once(session, shared, matched, topology, now, reports, false);
+) -> Decided {
+    let mut due = Due::new();
+    if !matched.was_buffered {
+        session.start_traffic(matched, now, reports);
+        session.count_arrival(matched, now, &mut due);
     }
-    session.count_arrival(matched, now, reports);
-    let decision = apply_far_once(session, shared, matched, topology, now, reports, false);
-    session.check_arrival(matched.pdr, now, reports);
-    decision
+    let mut far = None;
+    let decision = loop {
+        let is_charged = far.is_some();
+        let blocked = session.blocked(matched.pdr, matched.packet);
+        let entirely = blocked == Some(QuotaAction::Entirely);
+        let Some(next) = session.far_by(matched.pdr, blocked) else { break Err(DropReason::FarDrop.into()) };
+        let is_stopped = entirely && next.action == ApplyAction::Forward;
+        far = Some(next).filter(|_| !is_stopped);
+        let Some(far) = &far else { break Err(DropReason::QuotaExhausted.into()) };
+        match apply_far_once(session, shared, matched, far, topology, now, is_charged) {
+            Ok(FarDecision::Buffer) => break Ok(FarDecision::Buffer),
+            Ok(_) if session.exceeds_quota(matched, now, &mut due) => {}
+            Ok(decision) => {
+                session.count_passage(matched, now, &mut due);
+                break Ok(decision);
+            }
+            Err(drop) => break Err(drop),
+        }
+    };
+    if !matched.was_buffered {
+        session.check_arrival(matched.pdr, now, &mut due);
+    }
+    reports.extend(session.report_all(due, now));
+    Decided { decision, far }
 }
 
-/// Decides by the FAR that applies to the packet. Runs again when a quota is too small, without charging the meters
-/// (`is_charged`) a second time.
+/// Decides by this FAR. `is_charged`: the meters were charged before a quota was too small.
 fn apply_far_once(
     session: &mut Session,
     shared: &mut SharedLimits,
     matched: &Matched<'_>,
+    far: &Far,
     topology: &TopologyView,
     now: Time,
-    reports: &mut Vec<Usage>,
     is_charged: bool,
 ) -> Result<FarDecision, DropWithError> {
     let pdr = matched.pdr;
     let direction = direction_of(pdr);
-    let blocked = session.blocked(matched);
-    let far = match blocked {
-        Some(QuotaAction::By(far)) => far,
-        _ => pdr.far,
-    };
-    let far = session.rules.fars.get(&far).ok_or(DropReason::FarDrop)?;
     let forwarding = match (far.action, &far.forwarding) {
-        (ApplyAction::Forward, _) if blocked == Some(QuotaAction::Entirely) => {
-            return Err(DropReason::QuotaExhausted.into());
-        }
         (ApplyAction::Forward, Some(forwarding)) => forwarding,
         (ApplyAction::Buffer { .. }, _) => {
             check_gates(session, pdr, direction)?;
             return Ok(FarDecision::Buffer);
         }
-        (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
+        (ApplyAction::Drop | ApplyAction::Forward, _) => {
+            if far.duplicate {
+                check_gates(session, pdr, direction)?;
+            }
+            return Err(DropReason::FarDrop.into());
+        }
     };
     let kind = session.rules.pdu_type;
     let packet = match (kind, direction) {
@@ -111,10 +144,6 @@ fn apply_far_once(
         true => check_gates(session, pdr, direction)?,
         false => enforce(session, shared, matched, direction, now)?,
     }
-    if session.check_quota(matched, now, reports) {
-        return apply_far_once(session, shared, matched, topology, now, reports, true);
-    }
-    session.count_passage(matched, now, reports);
     Ok(decision)
 }
 
@@ -139,6 +168,9 @@ fn encapsulate(
     if leaves_link && UserPacket::parse(packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal.into());
     }
+    if leaves_link && direction_of(pdr) == Direction::Uplink && !is_from_host(packet) {
+        return Err(DropReason::SpoofedSource.into());
+    }
     if let Some(reason) = topology.egress_drop_reason(&route, packet).filter(|_| kind == PduSessionType::Ip) {
         return Err(reason.into());
     }
@@ -153,10 +185,15 @@ fn encapsulate(
     };
     let marked = mark_flow(session, pdr, &packet);
     let (egress, pieces) = match kind {
-        PduSessionType::Ip => routed(pdr, &route, &marked, &marks, topology)?,
+        PduSessionType::Ip => routed(matched, &route, &marked, &marks, topology)?,
         PduSessionType::Ethernet => fit_frame(&route, &marked, &marks, topology)?,
     };
     Ok(FarDecision::Send(egress, pieces))
+}
+
+/// The source can be that of a host: a router forwards no others (RFC 1812 clause 5.3.7, RFC 4291 clauses 2.5 and 2.7).
+fn is_from_host(packet: &[u8]) -> bool {
+    UserPacket::parse(packet).is_ok_and(|user| !is_unroutable(user.flow.src))
 }
 
 /// The QFI that the QERs of this PDR mark packets with. Zero names no QoS flow (TS 24.501 clause 9.11.4.12), so it

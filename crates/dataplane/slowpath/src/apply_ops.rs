@@ -1,11 +1,11 @@
 //! Applies the operations of a plan to one session.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
 use causeway_model::{ApplyAction, Far, RuleId, RuleSet, UeMac};
-use causeway_types::{FTeid, QerId, Time, UrrId, UsageReportTrigger};
+use causeway_types::{FTeid, PdrId, QerId, Time, UrrId, UsageReportTrigger};
 
 use crate::enforcer::QerState;
 use crate::inactivity::Inactivity;
@@ -19,8 +19,8 @@ pub(crate) struct Effects {
     pub(crate) usage: Vec<Usage>,
     /// The remaining packet rate, where it was requested.
     pub(crate) packet_rates: Vec<PacketRateReport>,
-    /// Tunnels that are sent an End Marker.
-    pub(crate) end_markers: Vec<FTeid>,
+    /// Tunnels that are sent an End Marker, each with the FAR that sent packets into it.
+    pub(crate) end_markers: Vec<(FTeid, Option<Arc<Far>>)>,
     /// Buffered packets are dropped first.
     pub(crate) drop_buffered: bool,
     /// MAC addresses that move to the session.
@@ -44,7 +44,10 @@ pub(crate) fn apply_ops(
         return Ok(effects);
     }
     let (used_before, ops) = (session.urrs_in_use(), &*plan.ops());
+    let dissociated = dissociated_by(session, &used_before, ops);
     effects.reported = reported_by(ops);
+    effects.reported.extend(&dissociated);
+    effects.end_markers = end_markers(session, ops);
     for op in ops {
         report_by_name(session, op, now, &mut effects);
     }
@@ -52,10 +55,37 @@ pub(crate) fn apply_ops(
         write(session, shared, op, now, &mut effects);
     }
     check_references(plan, &session.rules)?;
-    for urr in used_before {
+    for urr in dissociated {
         report_dissociated(session, urr, now, &mut effects);
     }
     Ok(effects)
+}
+
+/// The URRs that lose their last PDR.
+fn dissociated_by(session: &Session, used: &[UrrId], ops: &[Op]) -> Vec<UrrId> {
+    let changes = |op: &Op| matches!(op, Op::PutPdr(_) | Op::RemovePdr(_));
+    if used.is_empty() || !ops.iter().any(changes) {
+        return Vec::new();
+    }
+    let mut after: BTreeMap<PdrId, &[UrrId]> =
+        session.rules.pdrs.values().map(|pdr| (pdr.id, &*pdr.urrs)).collect();
+    for op in ops {
+        match op {
+            Op::PutPdr(pdr) => drop(after.insert(pdr.id, &pdr.urrs)),
+            Op::RemovePdr(id) => drop(after.remove(id)),
+            _ => {}
+        }
+    }
+    used.iter().copied().filter(|urr| !after.values().any(|urrs| urrs.contains(urr))).collect()
+}
+
+/// The End Markers that the plan requests. They follow the last packets that the FARs sent before the plan.
+fn end_markers(session: &Session, ops: &[Op]) -> Vec<(FTeid, Option<Arc<Far>>)> {
+    let marker = |op: &Op| match op {
+        Op::SendEndMarker { far, tunnel } => Some((*tunnel, session.rules.fars.get_shared(far).cloned())),
+        _ => None,
+    };
+    ops.iter().filter_map(marker).collect()
 }
 
 fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effects: &mut Effects) {
@@ -84,7 +114,7 @@ fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effec
             session.inactivity = limit.map(|limit| Inactivity::new(limit, now));
         }
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, Arc::clone(pdr))),
-        Op::SendEndMarker { tunnel, .. } => effects.end_markers.push(*tunnel),
+        Op::SendEndMarker { .. } => {}
         Op::QueryPacketRate(id) => report_packet_rate(session, shared, *id, now, effects),
         Op::QueryUrr(_) => {}
         Op::RemovePdr(id) => {
@@ -93,6 +123,7 @@ fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effec
         }
         Op::RemoveFar(id) => {
             session.forget_error_indications(*id);
+            session.reset_notifications(*id);
             session.rules.fars.remove(id);
         }
         Op::RemoveQer(id) => {
@@ -116,7 +147,8 @@ fn replace_far(session: &mut Session, far: &Arc<Far>) {
     if !held.as_ref().is_some_and(|held| held.acts_like(far)) {
         session.reset_notifications(far.id);
     }
-    if let Some(bar) = far.bar.filter(|_| !far.buffers()) {
+    let bar = far.bar.or(held.and_then(|held| held.bar));
+    if let Some(bar) = bar.filter(|_| !far.buffers()) {
         session.extended.remove(&bar);
     }
 }
@@ -168,7 +200,7 @@ fn report(session: &mut Session, id: UrrId, triggers: UsageReportTrigger, now: T
 
 /// A URR that lost its last PDR ends its measurement (TERMR); the rule itself stays.
 fn report_dissociated(session: &mut Session, urr: UrrId, now: Time, effects: &mut Effects) {
-    if session.rules.urrs.contains_key(&urr) && !session.urrs_in_use().contains(&urr) {
+    if session.rules.urrs.contains_key(&urr) {
         report(session, urr, UsageReportTrigger::TERMR, now, effects);
         session.reset_urr(urr, now);
     }

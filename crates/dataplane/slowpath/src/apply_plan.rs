@@ -60,11 +60,13 @@ impl SlowPath {
             self.shared.update(seid, old, &session.rules, now);
             self.paths.update(now, old, &session.rules, &self.topology);
         }
-        effects.end_markers.iter().for_each(|tunnel| self.end(*tunnel));
+        for (tunnel, far) in &effects.end_markers {
+            self.end(*tunnel, far.as_deref());
+        }
+        self.check_usage(now, seid);
         if effects.drop_buffered {
             self.drop_buffered(now, seid);
         }
-        self.check_usage(now, seid);
         self.drain_buffer(now, seid);
         self.schedule_expiry(seid);
         self.schedule_inactivity(seid);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use causeway_types::{PdrId, Qfi, Time};
+use causeway_types::{FarId, PdrId, Qfi, Time};
 
 use crate::carried_extensions::CarriedExtensions;
 
@@ -15,6 +15,10 @@ pub(crate) struct BufferedPacket {
     pub(crate) buffered_at: Time,
     /// The PDR it matched.
     pub(crate) pdr: PdrId,
+    /// The FAR that buffers it: that of the PDR, or of an exhausted quota.
+    pub(crate) far: FarId,
+    /// It arrived in a tunnel.
+    pub(crate) from_tunnel: bool,
     /// The QFI it arrived with, if it was received from a tunnel.
     pub(crate) qfi: Option<Qfi>,
     /// The GTP-U extension headers for the next tunnel.
@@ -58,6 +62,11 @@ impl Buffer {
     /// Appends a packet.
     pub(crate) fn push(&mut self, buffered: BufferedPacket) {
         self.0.push_back(buffered);
+    }
+
+    /// Takes all packets out, in order of arrival.
+    pub(crate) fn take_all(&mut self) -> VecDeque<BufferedPacket> {
+        std::mem::take(&mut self.0)
     }
 
     /// Removes the chosen packets, in order of arrival.

@@ -1,12 +1,12 @@
 //! Buffering of packets, within limits, until they are transmitted or discarded (TS 29.244 clause 5.2.4).
 
 use causeway_dataplane::{Disposition, DropReason};
-use causeway_model::Pdr;
-use causeway_types::{BarId, Qfi, Seid, Time};
+use causeway_model::Far;
+use causeway_types::{BarId, Seid, Time};
 
 use crate::WhenFull;
+use crate::apply_far::Matched;
 use crate::buffer::BufferedPacket;
-use crate::carried_extensions::CarriedExtensions;
 use crate::engine::SlowPath;
 use crate::session::Session;
 
@@ -36,13 +36,12 @@ impl SlowPath {
         &mut self,
         now: Time,
         seid: Seid,
-        pdr: &Pdr,
-        qfi: Option<Qfi>,
-        extensions: &CarriedExtensions,
-        packet: &[u8],
+        matched: &Matched<'_>,
+        far: &Far,
     ) -> Result<Disposition, DropReason> {
+        let Matched { pdr, qfi, extensions, packet, from_tunnel, .. } = *matched;
         let octets = packet.len() + extensions.octets();
-        let buffered = self.evict_or_fail(now, seid, pdr, octets);
+        let buffered = self.evict_or_fail(now, seid, far, octets);
         if buffered.is_ok() {
             let number = self.buffered_total;
             self.buffered_total += 1;
@@ -54,25 +53,27 @@ impl SlowPath {
                 number,
                 buffered_at: now,
                 pdr: pdr.id,
+                far: far.id,
+                from_tunnel,
                 qfi,
                 extensions,
                 packet,
             });
             self.schedule_expiry(seid);
         }
-        self.notify_buffered(now, seid, pdr, qfi, packet, buffered.is_ok());
+        self.notify_buffered(now, seid, matched, far, buffered.is_ok());
         match buffered {
             Ok(()) => Ok(Disposition::Buffered),
             Err(reason) => {
-                self.notify_discarded(seid, pdr, qfi, packet);
+                self.notify_discarded(seid, pdr, far, qfi, packet);
                 Err(reason)
             }
         }
     }
 
     /// Frees space for a packet as the configuration demands: not at all, or by dropping the oldest packet.
-    fn evict_or_fail(&mut self, now: Time, seid: Seid, pdr: &Pdr, octets: usize) -> Result<(), DropReason> {
-        while let Some(full) = self.full(seid, pdr, octets) {
+    fn evict_or_fail(&mut self, now: Time, seid: Seid, far: &Far, octets: usize) -> Result<(), DropReason> {
+        while let Some(full) = self.full(seid, far, octets) {
             let victim = match self.limits.when_full {
                 WhenFull::DropOldest if self.limits.can_ever_hold(octets) => self.oldest(seid, full),
                 _ => None,
@@ -84,9 +85,8 @@ impl SlowPath {
     }
 
     /// The first limit that one more packet of `octets` octets would exceed.
-    fn full(&self, seid: Seid, pdr: &Pdr, octets: usize) -> Option<BufferLimit> {
+    fn full(&self, seid: Seid, far: &Far, octets: usize) -> Option<BufferLimit> {
         let (session, limits) = (self.sessions.get(&seid)?, &self.limits);
-        let far = session.far_of(pdr.id)?;
         if let Some(bar) = far.bar
             && session.suggested_packets(bar).is_some_and(|most| session.buffered_for(bar) >= most)
         {
@@ -112,7 +112,7 @@ impl SlowPath {
         let session = self.sessions.get_mut(&owner)?;
         let mut buffer = std::mem::take(&mut session.buffer);
         let buffered = buffer.take_oldest(|buffered| match full {
-            BufferLimit::Bar(bar) => session.bar_of(buffered.pdr) == Some(bar),
+            BufferLimit::Bar(bar) => session.bar_of(buffered) == Some(bar),
             BufferLimit::Session | BufferLimit::AllSessions => true,
         });
         session.buffer = buffer;
@@ -123,12 +123,14 @@ impl SlowPath {
     fn discard(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket, reason: DropReason) {
         self.record_dequeue(buffered);
         self.counters.count_drop(reason);
-        self.count_dropped(now, seid, buffered.pdr, buffered.packet.len());
         let session = self.sessions.get(&seid);
-        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&buffered.pdr)).cloned();
-        if let Some(pdr) = pdr {
-            self.notify_discarded(seid, &pdr, buffered.qfi, &buffered.packet);
+        let rules = session.map(|session| &session.rules);
+        let pdr = rules.and_then(|rules| rules.pdrs.get_shared(&buffered.pdr)).cloned();
+        let far = rules.and_then(|rules| rules.fars.get_shared(&buffered.far)).cloned();
+        if let (Some(pdr), Some(far)) = (pdr, far) {
+            self.notify_discarded(seid, &pdr, &far, buffered.qfi, &buffered.packet);
         }
+        self.count_dropped(now, seid, buffered.pdr, buffered.packet.len());
     }
 
     /// Drops the buffered packets of the session because the SMF requested it (DROBU).

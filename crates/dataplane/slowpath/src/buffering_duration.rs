@@ -3,6 +3,7 @@
 use causeway_model::{BufferingDuration, ExtendedBuffering};
 use causeway_types::{BarId, Seid, Time};
 
+use crate::buffer::BufferedPacket;
 use crate::engine::SlowPath;
 use crate::session::Session;
 use crate::timers::Timer;
@@ -62,8 +63,8 @@ impl SlowPath {
     pub(crate) fn schedule_expiry(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get(&seid) else { return };
         if let Some(limit) = self.limits.buffer_time {
-            let is_limited = |pdr| !session.is_extended(session.bar_of(pdr));
-            let oldest = session.buffer.iter().find(|buffered| is_limited(buffered.pdr));
+            let is_limited = |buffered: &&BufferedPacket| !session.is_extended(session.bar_of(buffered));
+            let oldest = session.buffer.iter().find(is_limited);
             if let Some(oldest) = oldest {
                 self.timers.set(oldest.buffered_at + limit, seid, Timer::BufferTime);
             }
@@ -79,7 +80,7 @@ impl SlowPath {
     pub(crate) fn expire_waiting(&mut self, at: Time, seid: Seid) {
         if let Some(limit) = self.limits.buffer_time {
             self.discard_expired(at, seid, |session, buffered| {
-                buffered.buffered_at + limit <= at && !session.is_extended(session.bar_of(buffered.pdr))
+                buffered.buffered_at + limit <= at && !session.is_extended(session.bar_of(buffered))
             });
         }
         self.schedule_expiry(seid);
@@ -97,7 +98,7 @@ impl SlowPath {
             return;
         }
         session.extended.remove(&bar);
-        self.discard_expired(at, seid, |session, buffered| session.bar_of(buffered.pdr) == Some(bar));
+        self.discard_expired(at, seid, |session, buffered| session.bar_of(buffered) == Some(bar));
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let fars: Vec<_> =
             session.rules.fars.values().filter(|far| far.bar == Some(bar)).map(|far| far.id).collect();

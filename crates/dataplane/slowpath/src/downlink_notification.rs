@@ -7,7 +7,7 @@ use causeway_model::{ApplyAction, Far, Pdr};
 use causeway_packet::UserPacket;
 use causeway_types::{Direction, FarId, PdrId, Qfi, Seid, Span, Time};
 
-use crate::apply_far::qfi_marking;
+use crate::apply_far::{Matched, qfi_marking};
 use crate::engine::SlowPath;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
@@ -17,36 +17,33 @@ use crate::timers::Timer;
 pub(crate) struct NotificationState {
     /// NOCP: the QoS flows of a FAR, and the time of the report.
     flows: BTreeMap<(FarId, Option<Qfi>), Time>,
-    /// BDPN: the PDRs with a reported buffered packet.
-    buffered: BTreeSet<PdrId>,
-    /// DDPN: the PDRs with a reported discarded packet.
-    discarded: BTreeSet<PdrId>,
-    /// The reports that are due when the notification delay of the BAR ends, in order.
-    due: Vec<(Time, DownlinkData)>,
+    /// BDPN: the PDRs of a FAR with a reported buffered packet.
+    buffered: BTreeSet<(FarId, PdrId)>,
+    /// DDPN: the PDRs of a FAR with a reported discarded packet.
+    discarded: BTreeSet<(FarId, PdrId)>,
+    /// The reports of FARs that are due when the notification delay of the BAR ends, in order.
+    due: Vec<(Time, FarId, DownlinkData)>,
 }
 
 impl Session {
     /// A FAR has a new action: nothing has been reported for it.
     pub(crate) fn reset_notifications(&mut self, far: FarId) {
         self.reset_buffered_notifications(far);
-        let pdrs = &self.rules.pdrs;
-        self.notified.discarded.retain(|pdr| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far));
+        self.notified.discarded.retain(|(id, _)| *id != far);
     }
 
     /// A new buffering period of a FAR begins: nothing has been reported for it.
     pub(crate) fn reset_buffered_notifications(&mut self, far: FarId) {
-        let pdrs = &self.rules.pdrs;
-        let is_of_another = |pdr: &PdrId| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far);
         self.notified.flows.retain(|(id, _), _| *id != far);
-        self.notified.buffered.retain(is_of_another);
-        self.notified.due.retain(|(_, data)| is_of_another(&data.pdr));
+        self.notified.buffered.retain(|(id, _)| *id != far);
+        self.notified.due.retain(|(_, id, _)| *id != far);
     }
 
     /// A PDR was removed.
     pub(crate) fn forget_pdr(&mut self, pdr: PdrId) {
-        self.notified.buffered.remove(&pdr);
-        self.notified.discarded.remove(&pdr);
-        self.notified.due.retain(|(_, data)| data.pdr != pdr);
+        self.notified.buffered.retain(|(_, id)| *id != pdr);
+        self.notified.discarded.retain(|(_, id)| *id != pdr);
+        self.notified.due.retain(|(_, _, data)| data.pdr != pdr);
     }
 
     /// NOCP: the first packet of a QoS flow of the FAR, or one that arrives long after the report.
@@ -69,23 +66,23 @@ impl SlowPath {
         &mut self,
         now: Time,
         seid: Seid,
-        pdr: &Pdr,
-        qfi: Option<Qfi>,
-        packet: &[u8],
+        matched: &Matched<'_>,
+        far: &Far,
         is_stored: bool,
     ) {
+        let Matched { pdr, qfi, packet, .. } = *matched;
         let again = self.limits.notify_again;
         let Some(session) = self.sessions.get_mut(&seid).filter(|_| direction_of(pdr) == Direction::Downlink)
         else {
             return;
         };
-        let Some(far) = session.far_of(pdr.id).cloned() else { return };
         if session.is_extended(far.bar) {
             return;
         }
         let mut data = downlink_data(session, pdr, qfi, packet);
-        let notifies = session.should_notify(now, &far, data.qfi, again);
-        let reports = is_stored && far.delivery_status.buffered && session.notified.buffered.insert(pdr.id);
+        let notifies = session.should_notify(now, far, data.qfi, again);
+        let reports =
+            is_stored && far.delivery_status.buffered && session.notified.buffered.insert((far.id, pdr.id));
         data.status = reports.then_some(DataStatus::Buffered);
         if !notifies && !reports {
             return;
@@ -94,20 +91,26 @@ impl SlowPath {
         match bar.map_or(Span::ZERO, |bar| bar.notification_delay) {
             Span::ZERO => self.events.push_back(Event::DownlinkData { session: seid, data }),
             delay => {
-                session.notified.due.push((now + delay, data));
+                session.notified.due.push((now + delay, far.id, data));
                 self.timers.set(now + delay, seid, Timer::Notification);
             }
         }
     }
 
     /// Reports the first discarded packet of a PDR, if the SMF requested it (DDPN).
-    pub(crate) fn notify_discarded(&mut self, seid: Seid, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) {
+    pub(crate) fn notify_discarded(
+        &mut self,
+        seid: Seid,
+        pdr: &Pdr,
+        far: &Far,
+        qfi: Option<Qfi>,
+        packet: &[u8],
+    ) {
         let Some(session) = self.sessions.get_mut(&seid).filter(|_| direction_of(pdr) == Direction::Downlink)
         else {
             return;
         };
-        let asks = session.far_of(pdr.id).is_some_and(|far| far.delivery_status.discarded);
-        if asks && session.notified.discarded.insert(pdr.id) {
+        if far.delivery_status.discarded && session.notified.discarded.insert((far.id, pdr.id)) {
             let status = Some(DataStatus::Discarded);
             let data = DownlinkData { status, ..downlink_data(session, pdr, qfi, packet) };
             self.events.push_back(Event::DownlinkData { session: seid, data });
@@ -118,10 +121,10 @@ impl SlowPath {
     pub(crate) fn send_notification(&mut self, at: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let (due, later) =
-            std::mem::take(&mut session.notified.due).into_iter().partition(|(when, _)| *when <= at);
+            std::mem::take(&mut session.notified.due).into_iter().partition(|(when, ..)| *when <= at);
         session.notified.due = later;
         let due: Vec<_> = due;
-        self.events.extend(due.into_iter().map(|(_, data)| Event::DownlinkData { session: seid, data }));
+        self.events.extend(due.into_iter().map(|(_, _, data)| Event::DownlinkData { session: seid, data }));
     }
 }
 

@@ -1,49 +1,61 @@
 //! Buffered packets that may be transmitted.
 
-use std::sync::Arc;
-
 use causeway_dataplane::{Disposition, DropReason};
 use causeway_model::ApplyAction;
 use causeway_types::{Seid, Time};
 
-use crate::apply_far::{FarDecision, Matched, apply_far};
+use crate::apply_far::{Decided, FarDecision, Matched, apply_far};
 use crate::buffer::BufferedPacket;
 use crate::engine::SlowPath;
 use crate::route::DropWithError;
 
 impl SlowPath {
-    /// Releases the packets that may be transmitted, in order of arrival.
+    /// Releases the packets that may be transmitted, in order of arrival. Each follows the FAR that applies to it now.
     pub(crate) fn drain_buffer(&mut self, now: Time, seid: Seid) {
-        let released = self.dequeue(seid, |session, buffered| {
-            session.far_of(buffered.pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
-        });
-        for buffered in &released {
-            self.drain_packet(now, seid, buffered);
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let mut releases = false;
+        for buffered in session.buffer.take_all() {
+            releases |= self.drain_packet(now, seid, buffered);
         }
         // The measurements that they start may become due without a packet.
-        if !released.is_empty() {
+        if releases {
             self.schedule_usage(now, seid);
         }
     }
 
-    fn drain_packet(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket) {
+    /// `false`: the packet remains in the buffer.
+    fn drain_packet(&mut self, now: Time, seid: Seid, mut buffered: BufferedPacket) -> bool {
         let mut reports = Vec::new();
-        let decision = self.sessions.get_mut(&seid).and_then(|session| {
-            let pdr = Arc::clone(session.rules.pdrs.get_shared(&buffered.pdr)?);
-            let (extensions, packet) = (&buffered.extensions, &buffered.packet);
-            let matched = Matched { pdr: &pdr, qfi: buffered.qfi, extensions, packet, was_buffered: true };
-            match session.far_of(pdr.id)?.action {
+        let Some(session) = self.sessions.get_mut(&seid) else { return false };
+        let pdr = session.rules.pdrs.get_shared(&buffered.pdr).cloned();
+        let decided = pdr.and_then(|pdr| {
+            let (extensions, packet) = (&buffered.extensions, &*buffered.packet);
+            let (qfi, from_tunnel) = (buffered.qfi, buffered.from_tunnel);
+            let matched = Matched { pdr: &pdr, qfi, extensions, packet, from_tunnel, was_buffered: true };
+            let far = session.far_by(&pdr, session.blocked(&pdr, packet))?;
+            match far.action {
                 ApplyAction::Drop => None,
-                ApplyAction::Buffer { .. } => Some(Ok(FarDecision::Buffer)),
+                ApplyAction::Buffer { .. } => {
+                    Some(Decided { decision: Ok(FarDecision::Buffer), far: Some(far) })
+                }
                 ApplyAction::Forward => {
                     Some(apply_far(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
                 }
             }
         });
+        let decision = decided.map(|Decided { decision, far }| {
+            buffered.far = far.map_or(buffered.far, |far| far.id);
+            decision
+        });
+        if let Some(Ok(FarDecision::Buffer)) = decision {
+            session.buffer.push(buffered);
+            self.report(seid, reports);
+            return false;
+        }
         self.report(seid, reports);
+        let buffered = &buffered;
         let refused = match decision {
-            // The quota that released it is exhausted again.
-            Some(Ok(FarDecision::Buffer)) => return self.rebuffer(seid, buffered),
+            Some(Ok(FarDecision::Buffer)) => None,
             Some(Ok(FarDecision::Send(egress, pieces))) => {
                 self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
@@ -58,14 +70,15 @@ impl SlowPath {
                     Err(reason) => Some(reason.into()),
                 }
             }
-            Some(Err(drop)) => Some(drop),
-            None => Some(DropReason::BufferDiscarded.into()),
+            Some(Err(drop)) if drop.reason != DropReason::FarDrop => Some(drop),
+            Some(Err(_)) | None => Some(DropReason::BufferDiscarded.into()),
         };
         self.record_dequeue(buffered);
         if let Some(drop) = refused {
             self.drop_buffered_packet(now, seid, buffered, drop);
             self.count_dropped(now, seid, buffered.pdr, buffered.packet.len());
         }
+        true
     }
 
     fn drop_buffered_packet(
@@ -81,12 +94,6 @@ impl SlowPath {
         match disposition {
             Some(Disposition::Consumed) => self.counters.consumed += 1,
             _ => self.counters.count_drop(drop.reason),
-        }
-    }
-
-    fn rebuffer(&mut self, seid: Seid, buffered: &BufferedPacket) {
-        if let Some(session) = self.sessions.get_mut(&seid) {
-            session.buffer.push(buffered.clone());
         }
     }
 }

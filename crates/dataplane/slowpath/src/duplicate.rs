@@ -1,11 +1,11 @@
 //! Copies of packets: FAR DUPL (TS 29.244 clause 5.2.3.1).
 //!
 //! The UPF copies the packets that reach the FAR, whether it forwards, drops or buffers them, but not those that QoS
-//! enforcement drops before it. Copies pass no QERs and are counted by no URRs. A buffered packet is copied when it
+//! enforcement drops before it: a closed gate, too, where the FAR drops (clause 5.4.3). Copies pass no QERs and are counted by no URRs. A buffered packet is copied when it
 //! arrives, not when it is transmitted.
 
 use causeway_dataplane::{DropReason, Egress};
-use causeway_model::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
+use causeway_model::{CopyTo, Duplicate, Far, Forwarding, PduSessionType, Steering};
 use causeway_types::{Interface, Qfi};
 
 use crate::apply_far::{FarDecision, Matched, qfi_marking};
@@ -17,15 +17,16 @@ use crate::session::Session;
 use crate::steer::steer_copy;
 use crate::topology_view::TopologyView;
 
-/// The copies that the FAR of a matched packet requests, each with its egress.
+/// The copies that the FAR which a matched packet follows requests, each with its egress.
 pub(crate) fn copies(
     session: &Session,
     matched: &Matched<'_>,
+    far: Option<&Far>,
     decision: &Result<FarDecision, DropWithError>,
     topology: &TopologyView,
 ) -> Vec<(Egress, Vec<u8>)> {
     let reached = matches!(decision, Ok(_) | Err(DropWithError { reason: DropReason::FarDrop, .. }));
-    let far = session.rules.fars.get(&matched.pdr.far).filter(|far| far.duplicate && reached);
+    let far = far.filter(|far| far.duplicate && reached);
     let qfi = qfi_marking(session, matched.pdr).or(matched.qfi);
     let duplicates = far.into_iter().flat_map(|far| &far.duplicates);
     let route = |forwarding: &Forwarding| match session.rules.pdu_type {

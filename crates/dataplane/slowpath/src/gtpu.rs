@@ -95,7 +95,7 @@ impl SlowPath {
     /// Sends an Error Indication for an unknown tunnel, to the GTP-U port as clause 4.4.2.4 demands. It lacks the
     /// optional UDP Port extension header, which not every receiver knows.
     fn send_error_indication(&mut self, now: Time, teid: Teid, local: IpAddr, peer: SocketAddr) {
-        if self.may_respond(peer.ip(), now) && self.indications.may_send(peer.ip(), teid, now) {
+        if self.may_respond(peer.ip(), now) && self.indications.may_send(local, teid, peer.ip(), now) {
             let to = SocketAddr::new(peer.ip(), GTPU_PORT);
             self.answer(local, to, &Repr::error_indication(Some(teid), local, &[]));
         }

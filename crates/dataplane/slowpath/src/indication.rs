@@ -5,33 +5,37 @@ use std::net::IpAddr;
 
 use causeway_types::{Span, Teid, Time};
 
-/// The minimum time between two Error Indications about the same tunnel to the same peer. A gNB releases the PDU
+/// The minimum time between two Error Indications about the same local tunnel to the same peer. A gNB releases the PDU
 /// session at the first one; further ones only disturb a session that is being set up anew.
 const INTERVAL: Span = Span::from_secs(1);
 
 /// The number of tracked tunnels; beyond it no Error Indication is sent until entries expire.
 const MAX_TRACKED: usize = 4096;
 
+/// A local address, a TEID there, and a peer.
+type Key = (IpAddr, Teid, IpAddr);
+
 /// The Error Indications that were recently sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Indications {
-    recent: BTreeSet<(IpAddr, Teid)>,
-    in_order: VecDeque<(Time, (IpAddr, Teid))>,
+    recent: BTreeSet<Key>,
+    in_order: VecDeque<(Time, Key)>,
 }
 
 impl Indications {
     /// An Error Indication may be sent now; it then counts as sent.
-    pub(crate) fn may_send(&mut self, peer: IpAddr, teid: Teid, now: Time) -> bool {
+    pub(crate) fn may_send(&mut self, local: IpAddr, teid: Teid, peer: IpAddr, now: Time) -> bool {
+        let tunnel = (local, teid, peer);
         while let Some((_, key)) =
             self.in_order.front().filter(|(allowed, _)| now.since(*allowed) >= INTERVAL).copied()
         {
             self.in_order.pop_front();
             self.recent.remove(&key);
         }
-        if self.recent.len() >= MAX_TRACKED || !self.recent.insert((peer, teid)) {
+        if self.recent.len() >= MAX_TRACKED || !self.recent.insert(tunnel) {
             return false;
         }
-        self.in_order.push_back((now, (peer, teid)));
+        self.in_order.push_back((now, tunnel));
         true
     }
 }
@@ -40,7 +44,8 @@ impl Indications {
 mod tests {
     use super::*;
 
-    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 11));
 
     fn teid(raw: u32) -> Teid {
         Teid::new(raw).unwrap()
@@ -54,7 +59,7 @@ mod tests {
         let allowed = (0..10)
             .map(|n| Time::from_nanos(n * 50_000_000))
             .chain([Time::from_secs(1)])
-            .filter(|now| indications.may_send(PEER, teid(7), *now))
+            .filter(|now| indications.may_send(LOCAL, teid(7), PEER, *now))
             .count();
         assert_eq!(allowed, 2);
     }
@@ -65,9 +70,9 @@ mod tests {
     fn a_flood_is_bounded() {
         let mut indications = Indications::default();
         let allowed =
-            (1..100_000).filter(|raw| indications.may_send(PEER, teid(*raw), Time::default())).count();
+            (1..100_000).filter(|raw| indications.may_send(LOCAL, teid(*raw), PEER, Time::default())).count();
         assert_eq!((allowed, indications.recent.len()), (MAX_TRACKED, MAX_TRACKED));
-        assert!(indications.may_send(PEER, teid(1), Time::from_secs(1)));
+        assert!(indications.may_send(LOCAL, teid(1), PEER, Time::from_secs(1)));
         assert_eq!((indications.recent.len(), indications.in_order.len()), (1, 1));
     }
 }

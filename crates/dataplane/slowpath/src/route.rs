@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 
 use causeway_dataplane::{DropReason, Egress, Topology};
-use causeway_model::Pdr;
 use causeway_packet::icmp::IcmpError;
 use causeway_packet::rewrite::{RewriteError, decrement_hop_limit};
 use causeway_packet::{FragmentError, Ip, UserPacket, fragment_v4};
 use causeway_types::Direction;
 
+use crate::apply_far::Matched;
 use crate::egress::EgressRoute;
 use crate::marks::Marks;
 use crate::session::direction_of;
@@ -41,14 +41,14 @@ impl From<DropReason> for DropWithError {
 /// # Errors
 /// As [`hop`] and [`fit`].
 pub(crate) fn routed(
-    pdr: &Pdr,
+    matched: &Matched<'_>,
     route: &EgressRoute,
     packet: &[u8],
     marks: &Marks,
     topology: &Topology,
 ) -> Result<Fragments, DropWithError> {
-    let is_routed = pdr.pdi.tunnel.is_none() || route.leaves_link();
-    let packet = if is_routed { hop(packet, direction_of(pdr), topology)? } else { packet.into() };
+    let is_routed = !matched.from_tunnel || route.leaves_link();
+    let packet = if is_routed { hop(packet, direction_of(matched.pdr), topology)? } else { packet.into() };
     fit(route, &packet, marks, topology)
 }
 

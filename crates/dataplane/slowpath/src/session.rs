@@ -7,7 +7,7 @@ use causeway_model::{Applications, Far, Pdr, Qer, RuleSet, UeSide};
 use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, UrrId};
 
 use crate::application_detection::Detector;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, BufferedPacket};
 use crate::buffering_duration::ExtendedBufferingState;
 use crate::downlink_notification::NotificationState;
 use crate::enforcer::QerState;
@@ -70,14 +70,14 @@ impl Session {
         pdr.qers.iter().filter_map(|id| self.rules.qers.get(id))
     }
 
-    /// The BAR that controls buffering for a PDR.
-    pub(crate) fn bar_of(&self, pdr: PdrId) -> Option<BarId> {
-        self.far_of(pdr)?.bar
+    /// The BAR that controls the buffering of a packet.
+    pub(crate) fn bar_of(&self, buffered: &BufferedPacket) -> Option<BarId> {
+        self.rules.fars.get(&buffered.far)?.bar
     }
 
     /// The number of buffered packets for the FARs of a BAR.
     pub(crate) fn buffered_for(&self, bar: BarId) -> usize {
-        self.buffer.iter().filter(|buffered| self.bar_of(buffered.pdr) == Some(bar)).count()
+        self.buffer.iter().filter(|buffered| self.bar_of(buffered) == Some(bar)).count()
     }
 
     /// Packets of some flows are rewritten depending on earlier packets.

@@ -1,7 +1,7 @@
 //! Usage of a whole session: the URRs that a packet concerns, the effect of an exhausted quota, and linked reports
 //! (TS 29.244 clauses 5.2.2.3 and 5.2.2.4).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -18,6 +18,9 @@ use crate::lazy::Lazy;
 use crate::measure::Measurement;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
+
+/// What URRs are to report, in the order of their ids.
+pub(crate) type Due = BTreeMap<UrrId, UsageReportTrigger>;
 
 /// The effect of an exhausted quota on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,7 +125,7 @@ impl Session {
 
     fn linked_to(&self, id: UrrId) -> Vec<UrrId> {
         let links = |urr: &&Urr| urr.triggers.contains(ReportingTriggers::LIUSA) && urr.linked.contains(&id);
-        let may = |urr: &&Urr| self.look_at_urr(urr.id, |it, _| it.may_report()).unwrap_or(false);
+        let may = |urr: &&Urr| self.look_at_urr(urr.id, Measurement::is_active).unwrap_or(false);
         self.rules.urrs.values().filter(links).filter(may).map(|urr| urr.id).collect()
     }
 
@@ -132,54 +135,73 @@ impl Session {
         pdr: &Pdr,
         now: Time,
         reports: &mut Vec<Usage>,
-        mut act: impl FnMut(&mut Measurement, &Urr) -> UsageReportTrigger,
+        act: impl FnMut(&mut Measurement, &Urr) -> UsageReportTrigger,
     ) {
-        let due = self.triggered(&pdr.urrs, &mut act);
+        let mut due = Due::new();
+        self.trigger(&pdr.urrs, &mut due, act);
         reports.extend(self.report_all(due, now));
     }
 
-    /// The reports of each of these URRs after a function was applied to it.
-    fn triggered(
+    /// Applies a function to each of these URRs, and adds what it triggers.
+    pub(crate) fn trigger(
         &mut self,
         urrs: &[UrrId],
+        due: &mut Due,
         mut act: impl FnMut(&mut Measurement, &Urr) -> UsageReportTrigger,
-    ) -> Vec<(UrrId, UsageReportTrigger)> {
-        let triggers = urrs.iter().filter_map(|id| Some((*id, self.with_urr(*id, &mut act)?)));
-        triggers.filter(|(_, triggers)| !triggers.is_empty()).collect()
+    ) {
+        for id in urrs {
+            let triggers = self.with_urr(*id, &mut act).filter(|triggers| !triggers.is_empty());
+            if let Some(triggers) = triggers {
+                *due.entry(*id).or_default() |= triggers;
+            }
+        }
     }
 
     /// Reports URRs for their triggers, and those linked to them: each once.
-    fn report_all(&mut self, due: Vec<(UrrId, UsageReportTrigger)>, now: Time) -> Vec<Usage> {
-        let mut reported = due.iter().map(|(id, _)| *id).collect();
+    pub(crate) fn report_all(&mut self, due: Due, now: Time) -> Vec<Usage> {
+        let mut reported = due.keys().copied().collect();
         let report = |(id, triggers)| self.report_once(id, triggers, now, &mut reported);
         due.into_iter().flat_map(report).collect()
     }
 
-    /// A packet matched its PDR.
-    pub(crate) fn count_arrival(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
-        let (pdr, octets) = (matched.pdr, matched.packet.len());
-        self.each_urr(pdr, now, reports, |measurement, urr| measurement.arrived(urr, now, pdr, octets));
+    /// A packet matched its PDR: traffic starts or goes on.
+    pub(crate) fn start_traffic(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
+        let pdr = matched.pdr;
+        self.each_urr(pdr, now, reports, |measurement, urr| measurement.arrived(urr, now, pdr));
     }
 
-    /// The disposition of a packet is decided: reports the limits it reached that count before QoS enforcement.
-    pub(crate) fn check_arrival(&mut self, pdr: &Pdr, now: Time, reports: &mut Vec<Usage>) {
-        let counts_before = |id: &UrrId| self.rules.urrs.get(id).is_some_and(|urr| urr.before_qos);
-        if pdr.urrs.iter().any(counts_before) {
-            self.each_urr(pdr, now, reports, |measurement, urr| measurement.check_before_qos(urr, now));
+    /// A packet counts before QoS enforcement.
+    pub(crate) fn count_arrival(&mut self, matched: &Matched<'_>, now: Time, due: &mut Due) {
+        let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
+        if self.counts_before_qos(matched.pdr) {
+            self.trigger(&matched.pdr.urrs, due, |measurement, urr| {
+                measurement.arrived_before_qos(urr, now, direction, octets)
+            });
         }
+    }
+
+    /// The disposition of a packet is decided: adds the limits it reached that count before QoS enforcement.
+    pub(crate) fn check_arrival(&mut self, pdr: &Pdr, now: Time, due: &mut Due) {
+        if self.counts_before_qos(pdr) {
+            self.trigger(&pdr.urrs, due, |measurement, urr| measurement.check_before_qos(urr, now));
+        }
+    }
+
+    fn counts_before_qos(&self, pdr: &Pdr) -> bool {
+        pdr.urrs.iter().any(|id| self.rules.urrs.get(id).is_some_and(|urr| urr.before_qos))
     }
 
     /// Checks which quotas are exhausted from the start.
     pub(crate) fn check_urrs(&mut self, now: Time) {
         self.create_due_measurements(now);
         let urrs = self.active_urrs();
-        let _due = self.triggered(&urrs, |measurement, urr| measurement.check(urr, now));
+        self.trigger(&urrs, &mut Due::new(), |measurement, urr| measurement.check(urr, now));
     }
 
     /// A packet passes.
-    pub(crate) fn count_passage(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
+    pub(crate) fn count_passage(&mut self, matched: &Matched<'_>, now: Time, due: &mut Due) {
         let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
-        self.each_urr(matched.pdr, now, reports, |measurement, urr| {
+        self.trigger(&matched.pdr.urrs, due, |measurement, urr| {
             measurement.passed(urr, now, direction, octets)
         });
     }
@@ -199,13 +221,22 @@ impl Session {
     }
 
     /// The effect of the exhausted quotas of its PDR on a packet, unless it is exempt from them.
-    pub(crate) fn blocked(&self, matched: &Matched<'_>) -> Option<QuotaAction> {
-        quota_action(self.exhausted_urrs(matched.pdr).filter(|urr| !is_exempted(urr, matched)))
+    pub(crate) fn blocked(&self, pdr: &Pdr, packet: &[u8]) -> Option<QuotaAction> {
+        quota_action(self.exhausted_urrs(pdr).filter(|urr| !is_exempted(urr, pdr, packet)))
+    }
+
+    /// The FAR that such an effect leads to. A quota without a FAR leaves that of the PDR, which must not forward.
+    pub(crate) fn far_by(&self, pdr: &Pdr, blocked: Option<QuotaAction>) -> Option<Arc<Far>> {
+        let far = match blocked {
+            Some(QuotaAction::By(far)) => far,
+            Some(QuotaAction::Entirely) | None => pdr.far,
+        };
+        self.rules.fars.get_shared(&far).cloned()
     }
 
     /// Checks whether a packet that passed QoS enforcement exceeds a quota. From then on the quota is exhausted, and
-    /// the packet must not be forwarded by its original FAR.
-    pub(crate) fn check_quota(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) -> bool {
+    /// the packet must be decided anew.
+    pub(crate) fn exceeds_quota(&mut self, matched: &Matched<'_>, now: Time, due: &mut Due) -> bool {
         let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
         let is_too_much = |id: &&UrrId| {
             let is = |measurement: &Measurement, urr: &Urr| {
@@ -214,20 +245,18 @@ impl Session {
             self.look_at_urr(**id, is).unwrap_or(false)
         };
         let Some(id) = matched.pdr.urrs.iter().find(is_too_much).copied() else { return false };
-        let exhaust = |measurement: &mut Measurement, urr: &Urr| measurement.exhaust_volume(urr, now);
-        let due = self.triggered(&[id], exhaust);
-        reports.extend(self.report_all(due, now));
+        self.trigger(&[id], due, |measurement, urr| measurement.exhaust_volume(urr, now));
         true
     }
 }
 
-fn is_exempted(urr: &Urr, matched: &Matched<'_>) -> bool {
+fn is_exempted(urr: &Urr, pdr: &Pdr, packet: &[u8]) -> bool {
     if urr.exempted_filters.is_empty() {
         return false;
     }
-    let Ok(user) = UserPacket::parse(matched.packet) else { return false };
-    let direction = direction_of(matched.pdr);
-    let is_assigned = |ip| matched.pdr.pdi.covers_ue(ip);
+    let Ok(user) = UserPacket::parse(packet) else { return false };
+    let direction = direction_of(pdr);
+    let is_assigned = |ip| pdr.pdi.covers_ue(ip);
     urr.exempted_filters.iter().any(|wanted| filter::matches(wanted, &user.flow, direction, is_assigned))
 }
 
@@ -237,7 +266,8 @@ impl SlowPath {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         session.create_due_measurements(now);
         let urrs = session.active_urrs();
-        let due = session.triggered(&urrs, |measurement, urr| measurement.check(urr, now));
+        let mut due = Due::new();
+        session.trigger(&urrs, &mut due, |measurement, urr| measurement.check(urr, now));
         let usages = session.report_all(due, now);
         self.report(seid, usages);
         self.schedule_usage(now, seid);
@@ -282,7 +312,8 @@ impl SlowPath {
     fn urr_due(&mut self, at: Time, seid: Seid, id: UrrId) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let (wall, soon) = (self.shared.wall.at(at), report_jitter(seid));
-        let due = session.triggered(&[id], |measurement, urr| measurement.due(urr, at, wall, soon));
+        let mut due = Due::new();
+        session.trigger(&[id], &mut due, |measurement, urr| measurement.due(urr, at, wall, soon));
         let usages = session.report_all(due, at);
         self.report(seid, usages);
         self.schedule_usage(at, seid);
@@ -309,7 +340,8 @@ impl SlowPath {
         let urrs: BTreeSet<_> =
             session.rules.pdrs.values().filter(of_tunnel).flat_map(|pdr| pdr.urrs.clone()).collect();
         let urrs: Vec<_> = urrs.into_iter().collect();
-        let due = session.triggered(&urrs, |measurement, urr| measurement.end_marker(urr));
+        let mut due = Due::new();
+        session.trigger(&urrs, &mut due, |measurement, urr| measurement.end_marker(urr));
         let usages = session.report_all(due, now);
         self.report(seid, usages);
         self.schedule_usage(now, seid);

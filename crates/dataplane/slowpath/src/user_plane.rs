@@ -8,7 +8,7 @@ use causeway_packet::UserPacket;
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::application_detection::Detection;
-use crate::apply_far::{FarDecision, Matched, apply_far};
+use crate::apply_far::{Decided, FarDecision, Matched, apply_far};
 use crate::duplicate::copies;
 use crate::ecn;
 use crate::engine::SlowPath;
@@ -88,22 +88,25 @@ impl SlowPath {
         let qfi = qfi.filter(|_| !removal.is_some_and(|removal| removal.deletes_container));
         let mut extensions = origin.extensions.clone();
         extensions.container = extensions.container.filter(|_| qfi.is_some());
-        let matched = Matched { pdr, qfi, extensions: &extensions, packet, was_buffered: false };
+        let from_tunnel = origin.tunnel.is_some();
+        let matched = Matched { pdr, qfi, extensions: &extensions, packet, from_tunnel, was_buffered: false };
         let mut reports = Vec::new();
-        let decision = apply_far(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
-        let copies = copies(session, &matched, &decision, &self.topology);
+        let Decided { decision, far } =
+            apply_far(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
+        let copies = copies(session, &matched, far.as_deref(), &decision, &self.topology);
         self.report(seid, reports);
-        if let Err(DropWithError { reason: DropReason::FarDrop, .. }) = &decision {
-            self.notify_discarded(seid, pdr, qfi, packet);
+        if let (Err(DropWithError { reason: DropReason::FarDrop, .. }), Some(far)) = (&decision, &far) {
+            self.notify_discarded(seid, pdr, far, qfi, packet);
         }
         let disposition = match decision {
             Ok(FarDecision::Send(egress, pieces)) => {
                 self.send_all(&egress, pieces);
                 Ok(Disposition::Forwarded)
             }
-            Ok(FarDecision::Buffer) => {
-                self.buffer(now, seid, pdr, qfi, &extensions, packet).map_err(DropWithError::from)
-            }
+            Ok(FarDecision::Buffer) => match &far {
+                Some(far) => self.buffer(now, seid, &matched, far).map_err(DropWithError::from),
+                None => Err(DropReason::FarDrop.into()),
+            },
             Ok(FarDecision::Respond(answer)) => {
                 self.send_answer(now, seid, pdr.id, qfi, answer).map_err(DropWithError::from)
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_types::FTeid;
+use causeway_types::{FTeid, FarId};
 
 use super::{Policy, ProfiledSession, SessionParams, SessionProfile};
 use crate::Op;
@@ -70,11 +70,12 @@ impl ProfileTransition {
         [(&self.effect.from, &self.before), (&self.effect.to, &self.after)]
     }
 
-    /// The tunnels that are sent an End Marker, in the order of the plan.
-    pub fn end_markers(&self) -> impl Iterator<Item = FTeid> {
+    /// The tunnels that are sent an End Marker, each with the FAR that sent packets into it, in the order of the plan.
+    pub fn end_markers(&self) -> impl Iterator<Item = (FarId, FTeid)> {
         self.effect.ops.iter().filter_map(|op| match op {
             Op::SendEndMarker { far, tunnel } => {
-                Some(self.effect.from.remote_of(*far, &self.before).map_or(*tunnel, FTeid::from))
+                let remote = self.effect.from.remote_of(*far, &self.before);
+                Some((*far, remote.map_or(*tunnel, FTeid::from)))
             }
             _ => None,
         })
@@ -89,7 +90,7 @@ impl ProfileTransition {
                 None => Op::PutFar(Arc::clone(far)),
             },
             Op::SendEndMarker { far, tunnel } => {
-                Op::SendEndMarker { far: *far, tunnel: markers.next().unwrap_or(*tunnel) }
+                Op::SendEndMarker { far: *far, tunnel: markers.next().map_or(*tunnel, |(_, tunnel)| tunnel) }
             }
             op => op.clone(),
         };

@@ -44,7 +44,11 @@ fn check_forwarding(
     let marks = forwarding.marking.is_some() && !context.capabilities.tos_marking;
     refuse_if(marks, ie::TRANSPORT_LEVEL_MARKING, "transport level marking")?;
     let to_network = matches!(forwarding.destination, Interface::Core | Interface::SgiLan);
-    outer::check(forwarding.outer, kind, to_network, network, context)
+    outer::check(forwarding.outer, kind, to_network, network, context)?;
+    // A copy into such a tunnel steers no traffic.
+    let is_over_n6 = forwarding.outer.and_then(OuterHeader::n6_peer).is_some();
+    let unable = is_over_n6 && !context.capabilities.traffic_steering;
+    refuse_if(unable, ie::OUTER_HEADER_CREATION, "tunnels over N6")
 }
 
 /// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel (N9) or

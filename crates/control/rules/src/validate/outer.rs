@@ -18,7 +18,8 @@ pub(super) fn check(
     network: Option<&NetworkInstance>,
     context: &Context<'_>,
 ) -> Result<(), Reason> {
-    let frames = kind == PduSessionType::Ethernet && outer.and_then(OuterHeader::n6_peer).is_some();
+    let is_over_n6 = outer.and_then(OuterHeader::n6_peer).is_some();
+    let frames = kind == PduSessionType::Ethernet && is_over_n6;
     refuse_if(frames, ie::OUTER_HEADER_CREATION, "tunnels over N6 for Ethernet frames")?;
     let reachable = match outer {
         None | Some(OuterHeader::Unknown) => true,

@@ -16,6 +16,7 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     check_ue(&pdr.pdi, context)?;
     ethernet::check_pdr(pdr, rules.pdu_type, context)?;
     known(pdr.pdi.network_instance.as_ref(), context)?;
+    check_tunnel(&pdr.pdi, context)?;
     routes::check(&pdr.pdi, context.endpoints)?;
     check_removal(pdr, context)?;
     check_qfis(&pdr.pdi, context)?;
@@ -38,6 +39,16 @@ fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
     match pdr.urrs.iter().find(|urr| !rules.urrs.contains_key(urr)) {
         Some(urr) => Err(Reason::DanglingReference((*urr).into())),
         None => Ok(()),
+    }
+}
+
+/// Packets of the network instance arrive at an address of the tunnel: otherwise the PDR would match none.
+fn check_tunnel(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
+    let Some(tunnel) = pdi.tunnel else { return Ok(()) };
+    let serves = |instance| tunnel.addr.iter().any(|ip| context.endpoints.is_local(ip, instance));
+    match serves(None) && !serves(pdi.network_instance.as_ref()) {
+        true => Err(Reason::NonLocalTunnel(tunnel)),
+        false => Ok(()),
     }
 }
 

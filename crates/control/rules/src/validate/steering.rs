@@ -45,6 +45,7 @@ pub(super) fn check_policy(
     if context.endpoints.policy(name).is_none() {
         return Err(Reason::UnknownPolicy(name.clone()));
     }
+    refuse_if(!context.capabilities.traffic_steering, ie::FORWARDING_POLICY, "forwarding policies")?;
     let frames = kind == PduSessionType::Ethernet;
     refuse_if(frames, ie::FORWARDING_POLICY, "forwarding policies for Ethernet frames")
 }

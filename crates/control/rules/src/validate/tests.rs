@@ -1,5 +1,8 @@
+use std::net::Ipv4Addr;
+
 use causeway_model::{
-    Bar, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, RuleId, RuleSet, Urr, UsageLimits,
+    Bar, CopyTo, DirectionalLimit, Duplicate, Far, Forwarding, KnownPolicy, MeasurementMethod, N6Address,
+    OuterHeader, PolicyName, Qer, RateLimit, RuleId, RuleSet, Urr, UsageLimits,
 };
 use causeway_types::{
     BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, ReportingTriggers, Span,
@@ -7,7 +10,7 @@ use causeway_types::{
 
 use crate::edits::RequestedChanges;
 use crate::testing::{self, TestUpf, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
-use crate::{Catalogue, Context, Reason, Rejection, validate};
+use crate::{Catalogue, Context, Reason, Rejection, ie, validate};
 
 /// Validates the rules of the usual session after this change.
 fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {
@@ -119,6 +122,70 @@ fn the_cp_function_is_reached_by_tunnel() {
     assert_eq!(check(put_far(far.clone())), Ok(()));
     far.forwarding.as_mut().unwrap().outer = None;
     assert_eq!(answer(check(put_far(far))), (67, Some(84)));
+}
+
+// Input:  a FAR with a known forwarding policy, and one into a tunnel over N6, each also for copies; the data plane
+//         steers no traffic.
+// Output: Service not supported, with the IE that asks for it, but for copies into a tunnel; accepted by a data plane
+//         that can.
+#[test]
+fn steering_needs_the_capability() {
+    let policy = PolicyName::new(b"gold");
+    let checked = |is_able: bool, far: &Far| {
+        let mut world = TestUpf::with(usual());
+        world.capabilities.traffic_steering = is_able;
+        world.endpoints.policies.push(KnownPolicy { name: policy.clone(), answers_http: false });
+        let network = world.endpoints.networks[0].clone();
+        let addr = Ipv4Addr::new(192, 0, 2, 6).into();
+        world.endpoints.n6_tunnels.push(N6Address { addr, network });
+        let mut rules = world.session.rules().clone();
+        rules.fars.insert(far.id, far.clone());
+        let TestUpf { capabilities, endpoints, .. } = &world;
+        validate(&rules, &Context { capabilities, endpoints, catalogue: &Catalogue::default() })
+    };
+    let far = |change: fn(&mut Forwarding)| {
+        let mut way = Forwarding::to(Interface::Core);
+        change(&mut way);
+        Far::forward(FarId(1), way)
+    };
+    let steered = far(|way| way.steering.policy = Some(PolicyName::new(b"gold")));
+    let over_n6 = far(|way| way.outer = Some(OuterHeader::Udp(([203, 0, 113, 9], 5000).into())));
+    let copies = |policy, outer| {
+        let destination = CopyTo::Side(Interface::Core);
+        let duplicates = vec![Duplicate { destination, outer, policy }];
+        Far { duplicate: true, duplicates, ..Far::forward(FarId(1), Forwarding::to(Interface::Core)) }
+    };
+    for (far, ie) in [
+        (steered, ie::FORWARDING_POLICY),
+        (over_n6, ie::OUTER_HEADER_CREATION),
+        (copies(Some(policy.clone()), None), ie::FORWARDING_POLICY),
+    ] {
+        assert_eq!(answer(checked(false, &far)), (76, Some(ie)));
+        assert_eq!(checked(true, &far), Ok(()));
+    }
+    let copied = copies(None, Some(OuterHeader::Udp(([203, 0, 113, 9], 5000).into())));
+    assert_eq!(checked(false, &copied), Ok(()));
+}
+
+// Input:  the uplink PDR names a network instance that the address of its F-TEID does not serve; one that it does.
+// Output: Rule creation/modification failure, since it could match no packet; accepted.
+#[test]
+fn a_tunnel_serves_the_network_instance_of_its_pdr() {
+    for (serves, expected) in [("edge", Err((73, Some(ie::F_TEID)))), ("internet", Ok(()))] {
+        let mut world = TestUpf::with(usual());
+        let mut rules = world.session.rules().clone();
+        let pdr = rules.pdrs.get_mut(&PdrId(1)).unwrap();
+        pdr.pdi.network_instance = Some(NetworkInstance::new("internet"));
+        for endpoint in &mut world.endpoints.gtpu {
+            endpoint.network_instance = Some(NetworkInstance::new(serves));
+        }
+        let TestUpf { capabilities, endpoints, .. } = &world;
+        let result = validate(&rules, &Context { capabilities, endpoints, catalogue: &Catalogue::default() });
+        if let Err(rejection) = &result {
+            assert_eq!(rejection.rule, Some(PdrId(1).into()));
+        }
+        assert_eq!(result.map_err(|rejection| testing::answer(&rejection)), expected);
+    }
 }
 
 // Input:  N6 without a network instance, with and without a data network.

@@ -1,7 +1,7 @@
 //! The classification of packets outside the common case.
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::DropReason;
+use causeway_dataplane::{DropReason, is_unroutable};
 use causeway_packet::{BATCH, Batch};
 use causeway_types::Direction;
 
@@ -78,6 +78,11 @@ impl FastPath {
         };
         let is_ue = |address| !program.names_ue || is_of_ue(entry, program, work.user.is_v6, address);
         let is_local = is_ue(local);
+        // Where the rule names no UE, the sender may be no host.
+        if !program.names_ue && program.direction == Direction::Uplink && is_unroutable(work.user.src_addr())
+        {
+            return GeneralStage::SlowPath;
+        }
         if !is_local && (program.has_more || work.user.is_v6 && work.user.is_link_scoped_both()) {
             return GeneralStage::SlowPath;
         }

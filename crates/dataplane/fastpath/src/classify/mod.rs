@@ -8,7 +8,9 @@ mod general;
 pub(crate) mod ipv6;
 pub(crate) mod prediction;
 
-use causeway_dataplane::DropReason;
+use std::net::Ipv4Addr;
+
+use causeway_dataplane::{DropReason, is_unroutable};
 use causeway_packet::BATCH;
 
 use crate::batch::state::{BatchState, DOWNLINK, NextStage, PacketState, UPLINK, packet_flag};
@@ -133,6 +135,10 @@ fn classify_by<const IS_UPLINK: bool>(
     let ue = ue_of::<IS_UPLINK>(entry);
     let is_ue = |address| !head.names_ue || ue != 0 && address == ue;
     let is_local = is_ue(packet.local);
+    // Where the rule names no UE, the sender may be no host.
+    if IS_UPLINK == UPLINK && !head.names_ue && is_unroutable(Ipv4Addr::from_bits(packet.local).into()) {
+        return None;
+    }
     let packet_key = packet.key.with_ue(is_ue(packet.key.remote()), is_local);
     let step = if head.set == engine.predicted_set() {
         Some(engine.prediction.step(packet_key)).filter(|step| *step < NO_RULE)

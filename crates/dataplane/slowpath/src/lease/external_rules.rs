@@ -10,6 +10,7 @@ use causeway_types::{PdrId, Seid, Time, UrrId};
 
 use crate::engine::SlowPath;
 use crate::session::Session;
+use crate::usage::Due;
 
 /// The counters of a rule since the last reading, in user packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,11 +143,13 @@ impl Session {
                 measurement.read_arrived(urr, now, pdr, reading)
             });
         }
+        let mut due = Due::new();
         for (pdr, reading) in readings {
-            self.each_urr(pdr, now, reports, |measurement, urr| {
+            self.trigger(&pdr.urrs, &mut due, |measurement, urr| {
                 measurement.read_passed(urr, now, pdr, reading)
             });
         }
+        reports.extend(self.report_all(due, now));
     }
 
     fn exhausted(&self) -> BTreeSet<UrrId> {

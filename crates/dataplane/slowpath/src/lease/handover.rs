@@ -34,9 +34,11 @@ impl SlowPath {
                 self.hand_over_far(now, plan.session, far);
             }
         }
+        // The FARs have changed in their tunnels alone.
         for op in ops.iter() {
-            if let Op::SendEndMarker { tunnel, .. } = op {
-                self.end(*tunnel);
+            if let Op::SendEndMarker { far, tunnel } = op {
+                let far = self.rules_of(plan.session).and_then(|rules| rules.fars.get_shared(far)).cloned();
+                self.end(*tunnel, far.as_deref());
             }
         }
         true

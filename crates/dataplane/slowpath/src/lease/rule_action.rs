@@ -106,7 +106,9 @@ fn send(session: &Session, pdr: &Pdr, forwarding: &Forwarding, topology: &Topolo
         return None;
     }
     let (extensions, packet) = (CarriedExtensions::default(), &[][..]);
-    let matched = Matched { pdr, qfi: None, extensions: &extensions, packet, was_buffered: false };
+    let from_tunnel = pdr.pdi.tunnel.is_some();
+    let matched =
+        Matched { pdr, qfi: None, extensions: &extensions, packet, from_tunnel, was_buffered: false };
     let marks = Marks::of(session, &matched, None);
     let (egress, header) = route.wrap(packet, &marks).ok()?;
     Some(SendAction {

@@ -41,15 +41,15 @@ impl Measurement {
 
     /// When [`Measurement::due`] has something to do, except for monitoring times.
     pub(crate) fn next_deadline(&self, urr: &Urr) -> Option<Time> {
-        let measured = if self.is_active(urr) { self.measured_deadlines(urr) } else { [None; 4] };
-        let timed = [
-            self.period_end(urr),
-            self.holding_end(urr),
-            self.validity_end(),
-            self.inactivity_end(urr),
-            self.timers.monitoring_report,
-        ];
-        measured.into_iter().chain(timed).flatten().min()
+        let (measured, timed) = match self.is_active(urr) {
+            true => (self.measured_deadlines(urr), self.timed_deadlines(urr)),
+            false => ([None; 4], [None; 4]),
+        };
+        measured.into_iter().chain(timed).chain([self.timers.monitoring_report]).flatten().min()
+    }
+
+    fn timed_deadlines(&self, urr: &Urr) -> [Option<Time>; 4] {
+        [self.period_end(urr), self.holding_end(urr), self.timers.valid_until, self.inactivity_end(urr)]
     }
 
     fn measured_deadlines(&self, urr: &Urr) -> [Option<Time>; 4] {
@@ -69,20 +69,15 @@ impl Measurement {
     }
 
     fn period_end(&self, urr: &Urr) -> Option<Time> {
-        self.timers.next_period.filter(|_| asks(urr, Asked::PERIO) && self.may_report())
+        self.timers.next_period.filter(|_| asks(urr, Asked::PERIO))
     }
 
     fn holding_end(&self, urr: &Urr) -> Option<Time> {
-        let holding = urr.holding_time.filter(|_| !self.exhausted.expired)?;
-        Some(self.last_packet_or(self.timers.holding_from) + holding)
-    }
-
-    fn validity_end(&self) -> Option<Time> {
-        self.timers.valid_until.filter(|_| !self.exhausted.expired)
+        Some(self.last_packet_or(self.timers.holding_from?) + urr.holding_time?)
     }
 
     fn inactivity_end(&self, urr: &Urr) -> Option<Time> {
-        let timer = urr.inactivity_timer.filter(|_| asks(urr, Asked::UPINT) && self.may_report())?;
+        let timer = urr.inactivity_timer.filter(|_| asks(urr, Asked::UPINT))?;
         Some(self.last_packet_or(self.timers.active_from?) + timer)
     }
 
@@ -104,6 +99,17 @@ impl Measurement {
         while self.next_monitoring(urr).is_some_and(|at| at <= wall) {
             self.split(urr, now, soon);
         }
+        let mut triggers = if self.is_active(urr) { self.active_due(urr, now) } else { Trigger::empty() };
+        if is_due(self.timers.monitoring_report) {
+            self.timers.monitoring_report = None;
+            triggers |= Trigger::MONIT;
+        }
+        triggers
+    }
+
+    /// Executes what is due while the measurement is active. A paused one reports only when it is queried or ends.
+    fn active_due(&mut self, urr: &Urr, now: Time) -> Trigger {
+        let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
         let mut triggers = self.measured_due(urr, now);
         if is_due(self.period_end(urr)) {
             triggers |= Trigger::PERIO;
@@ -114,7 +120,7 @@ impl Measurement {
             triggers |= Trigger::UPINT;
             self.timers.active_from = None;
         }
-        let (held, invalid) = (is_due(self.holding_end(urr)), is_due(self.validity_end()));
+        let (held, invalid) = (is_due(self.holding_end(urr)), is_due(self.timers.valid_until));
         if held || invalid {
             triggers |= when(held, Trigger::QUHTI) | when(invalid, Trigger::QUVTI);
             if held {
@@ -122,19 +128,10 @@ impl Measurement {
             }
             self.void_quotas(urr, now);
         }
-        triggers = if self.may_report() { if_requested(urr, triggers) } else { Trigger::empty() };
-        if is_due(self.timers.monitoring_report) {
-            self.timers.monitoring_report = None;
-            triggers |= Trigger::MONIT;
-        }
-        triggers
+        if_requested(urr, triggers)
     }
 
-    /// Executes what is due only while the measurement runs.
     fn measured_due(&mut self, urr: &Urr, now: Time) -> Trigger {
-        if !self.is_active(urr) {
-            return Trigger::empty();
-        }
         let mut triggers = self.check(urr, now);
         let measurement = TimeMeasurement::of(urr);
         if self.clock.end(measurement).is_some_and(|end| end <= now) {
@@ -167,11 +164,9 @@ impl Measurement {
 
 /// The first multiple of the period after now.
 fn next_period(last: Option<Time>, period: Span, now: Time) -> Time {
-    let mut next = last.unwrap_or(now) + period;
-    if next <= now {
-        next = now + period;
-    }
-    next
+    let last = last.unwrap_or(now);
+    let over = now.since(last).as_nanos() / period.as_nanos().max(1);
+    last + period.saturating_mul(u32::try_from(over + 1).unwrap_or(u32::MAX))
 }
 
 pub(super) fn when(is: bool, trigger: Trigger) -> Trigger {

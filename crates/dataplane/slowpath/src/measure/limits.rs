@@ -41,6 +41,7 @@ impl Measurement {
     /// Voids the remainder of all quotas.
     pub(super) fn void_quotas(&mut self, urr: &Urr, now: Time) {
         self.exhausted.expired = true;
+        (self.timers.holding_from, self.timers.valid_until) = (None, None);
         self.clock.stop(now, TimeMeasurement::of(urr));
     }
 
@@ -50,7 +51,7 @@ impl Measurement {
             return Trigger::empty();
         }
         let totals = self.totals(urr, now);
-        self.check_thresholds(urr, &totals) | self.check_quotas(urr, &totals, now)
+        self.check_thresholds(urr, &totals) | self.check_quotas(urr, &totals, now) | self.check_dropped(urr)
     }
 
     fn check_thresholds(&self, urr: &Urr, totals: &Totals) -> Trigger {
@@ -69,7 +70,7 @@ impl Measurement {
             self.clock.stop(now, TimeMeasurement::of(urr));
         }
         // A quota that is given as zero is reported only if there is usage to report.
-        if totals.since(&self.reported).is_null() {
+        if totals.since(&self.reported).is_null() && totals.since(&self.granted).is_null() {
             return Trigger::empty();
         }
         quota_trigger(urr, when(volume, Trigger::VOLQU) | when(time, Trigger::TIMQU))

@@ -23,8 +23,6 @@ use report::UsagePart;
 use totals::Totals;
 use traffic::Traffic;
 
-use crate::session::direction_of;
-
 /// How long without packets until traffic counts as stopped, without an Inactivity Detection Time.
 const TRAFFIC_STOP_TIMEOUT: Span = Duration::from_secs(60);
 
@@ -69,8 +67,9 @@ pub(crate) struct Measurement {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Timers {
     next_period: Option<Time>,
-    /// The quota holding time runs from this time or from the last packet.
-    holding_from: Time,
+    /// The quota holding time runs from this time or from the last packet; `None`: the quotas are void.
+    holding_from: Option<Time>,
+    /// `None`: without a limit, or the quotas are void.
     valid_until: Option<Time>,
     /// The inactivity timer runs from this time or from the last packet; `None`: inactivity was reported.
     active_from: Option<Time>,
@@ -86,7 +85,7 @@ struct Timers {
 
 impl Measurement {
     /// The measurement runs: it is neither paused nor at the end of its number of reports.
-    fn is_active(&self, urr: &Urr) -> bool {
+    pub(crate) fn is_active(&self, urr: &Urr) -> bool {
         !urr.inactive && self.may_report()
     }
 
@@ -104,7 +103,7 @@ impl Measurement {
     }
 
     /// A packet matched one of its PDRs; its disposition is not decided yet.
-    pub(crate) fn arrived(&mut self, urr: &Urr, now: Time, pdr: &Pdr, octets: usize) -> UsageReportTrigger {
+    pub(crate) fn arrived(&mut self, urr: &Urr, now: Time, pdr: &Pdr) -> UsageReportTrigger {
         let goes_on = self.traffic.is_continued(pdr, now, stopped_after(urr));
         self.traffic.extend(pdr, now);
         self.last_packet = Some(now);
@@ -112,17 +111,21 @@ impl Measurement {
         if !self.is_active(urr) {
             return UsageReportTrigger::empty();
         }
-        let started = if goes_on { UsageReportTrigger::empty() } else { self.traffic_of(pdr, urr, now) };
-        if urr.before_qos { started | self.arrived_before_qos(urr, now, pdr, octets) } else { started }
+        if goes_on { UsageReportTrigger::empty() } else { self.traffic_of(pdr, urr, now) }
     }
 
     /// Counts a packet before QoS enforcement (MBQE), unless it exceeds a quota. [`Measurement::check_before_qos`]
     /// returns the limits that it reaches, when its disposition is known.
-    fn arrived_before_qos(&mut self, urr: &Urr, now: Time, pdr: &Pdr, octets: usize) -> UsageReportTrigger {
-        if self.is_exhausted() {
+    pub(crate) fn arrived_before_qos(
+        &mut self,
+        urr: &Urr,
+        now: Time,
+        direction: Direction,
+        octets: usize,
+    ) -> UsageReportTrigger {
+        if !urr.before_qos || !self.is_active(urr) || self.is_exhausted() {
             return UsageReportTrigger::empty();
         }
-        let direction = direction_of(pdr);
         if self.exceeds(urr, direction, octets) {
             return self.exhaust_volume(urr, now);
         }
@@ -185,15 +188,22 @@ impl Measurement {
 
     /// A downlink packet of one of its PDRs was dropped.
     pub(crate) fn dropped(&mut self, urr: &Urr, octets: usize) -> UsageReportTrigger {
-        let Some(limit) = urr.dropped_threshold.filter(|_| self.is_active(urr)) else {
-            return UsageReportTrigger::empty();
-        };
-        self.dropped = (self.dropped.0 + 1, self.dropped.1.saturating_add(octets as u64));
-        if !limit.is_reached_by(self.dropped.0, self.dropped.1) {
+        if urr.dropped_threshold.is_none() || !self.is_active(urr) {
             return UsageReportTrigger::empty();
         }
-        self.dropped = (0, 0);
-        due::if_requested(urr, UsageReportTrigger::DROTH)
+        self.dropped = (self.dropped.0 + 1, self.dropped.1.saturating_add(octets as u64));
+        self.check_dropped(urr)
+    }
+
+    /// The threshold of dropped traffic is reached since its last report.
+    fn check_dropped(&mut self, urr: &Urr) -> UsageReportTrigger {
+        let (packets, octets) = self.dropped;
+        let reached = urr.dropped_threshold.is_some_and(|limit| limit.is_reached_by(packets, octets));
+        let trigger = due::if_requested(urr, due::when(reached && packets > 0, UsageReportTrigger::DROTH));
+        if !trigger.is_empty() {
+            self.dropped = (0, 0);
+        }
+        trigger
     }
 }
 

@@ -17,7 +17,7 @@ impl Measurement {
     pub(crate) fn new(urr: &Urr, now: Time) -> Self {
         let timers = Timers {
             next_period: urr.period.map(|period| now + period),
-            holding_from: now,
+            holding_from: Some(now),
             valid_until: urr.validity_time.map(|validity| now + validity),
             active_from: Some(now),
             monitored: None,
@@ -62,6 +62,10 @@ impl Measurement {
         let (before, measurement) = (TimeMeasurement::of(old), TimeMeasurement::of(urr));
         if urr.inactive && !old.inactive {
             self.resumes = self.clock.is_running(now, before);
+            self.traffic.clear();
+        }
+        if old.inactive && !urr.inactive {
+            self.restart_timers(urr, now);
         }
         self.clock.change_pace(now, before, measurement);
         if urr.inactive || !urr.method.duration {
@@ -113,15 +117,18 @@ impl Measurement {
                     self.exhausted.events = urr.quotas.events == Some(0);
                     self.start_quota(urr, now);
                 }
+                // As the other thresholds, it counts what was not reported.
+                UrrPart::DroppedThreshold if urr.dropped_threshold.is_some() => {}
                 UrrPart::DroppedThreshold => self.dropped = (0, 0),
                 UrrPart::Period => self.timers.next_period = urr.period.map(|period| now + period),
                 UrrPart::HoldingTime => {
-                    self.timers.holding_from = now;
-                    self.exhausted.expired &= urr.quotas != UsageLimits::default();
+                    self.revive_without_quota(urr, urr.holding_time.is_some(), now);
+                    self.timers.holding_from = Some(now).filter(|_| !self.exhausted.expired);
                 }
                 UrrPart::ValidityTime => {
-                    self.timers.valid_until = urr.validity_time.map(|validity| now + validity);
-                    self.exhausted.expired &= urr.quotas != UsageLimits::default();
+                    self.revive_without_quota(urr, urr.validity_time.is_some(), now);
+                    let end = urr.validity_time.map(|validity| now + validity);
+                    self.timers.valid_until = end.filter(|_| !self.exhausted.expired);
                 }
                 UrrPart::InactivityTimer => self.timers.active_from = Some(now),
                 UrrPart::NumberOfReports => {
@@ -145,10 +152,26 @@ impl Measurement {
         self.exhaust_what_is_zero();
     }
 
+    /// Where there is no quota to grant, a new holding or validity time lets packets pass again.
+    fn revive_without_quota(&mut self, urr: &Urr, is_given: bool, now: Time) {
+        let is_unlimited = urr.holding_time.is_none() && urr.validity_time.is_none();
+        if self.exhausted.expired && urr.quotas == UsageLimits::default() && (is_given || is_unlimited) {
+            self.start_quota(urr, now);
+        }
+    }
+
+    /// The measurement is no longer paused: what runs without packets starts anew, except that a quota is valid until
+    /// the same time.
+    fn restart_timers(&mut self, urr: &Urr, now: Time) {
+        self.timers.next_period = urr.period.map(|period| now + period);
+        self.timers.active_from = Some(now);
+        self.timers.holding_from = self.timers.holding_from.map(|_| now);
+    }
+
     /// The holding and validity times of a quota start when it is given.
     fn start_quota(&mut self, urr: &Urr, now: Time) {
         self.exhausted.expired = false;
-        self.timers.holding_from = now;
+        self.timers.holding_from = Some(now);
         self.timers.valid_until = urr.validity_time.map(|validity| now + validity);
         self.start_immediately(urr, now);
     }

@@ -61,7 +61,10 @@ impl FastPath {
     fn change_dormant(&mut self, now: Time, seid: Seid, transition: &ProfileTransition) -> bool {
         let Some((old, new)) = self.dormant.change(seid, transition) else { return false };
         self.update_paths(now, old, new);
-        transition.end_markers().for_each(|tunnel| self.slow_path.end(tunnel));
+        let [(before, _), _] = transition.before_and_after();
+        for (far, tunnel) in transition.end_markers() {
+            self.slow_path.end(tunnel, before.rules().fars.get(&far));
+        }
         true
     }
 
