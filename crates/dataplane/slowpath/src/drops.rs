@@ -172,7 +172,7 @@ impl Drops {
 
 impl SlowPath {
     /// Records the drop of a packet as a port received it, for the operators of its session. Packets that
-    /// [`SlowPath::receive`] drops are recorded already.
+    /// the slow path itself drops are recorded already.
     pub fn record_drop(&mut self, now: Time, meta: &Meta, packet: &[u8], reason: DropReason) {
         self.drops.record_packet(now, meta, packet, reason);
     }

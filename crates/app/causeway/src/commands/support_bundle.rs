@@ -1,9 +1,9 @@
 //! `causeway support-bundle`: what somebody needs who helps with a UPF, in one file.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -236,9 +236,10 @@ struct Bundle {
 }
 
 impl Bundle {
-    /// Only the user may read the file, which must not exist yet if it has the default name.
+    /// Only the user may read the file, which replaces one of that name.
     fn create(path: &Path, now: Duration, with_user_ids: bool) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
         let name = path.file_name().map_or_else(|| "causeway-support".into(), |name| name.to_string_lossy());
         let folder =
             name.trim_end_matches(".gz").trim_end_matches(".tar").trim_end_matches(".tgz").to_owned();

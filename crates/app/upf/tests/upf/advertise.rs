@@ -94,7 +94,7 @@ fn peers_reach_a_upf_behind_address_translation() {
 #[test]
 fn an_advertised_address_stands_for_one_address() {
     in_namespace_of_root("advertise::an_advertised_address_stands_for_one_address", || {
-        crate::common::namespace::ip("link add two type dummy");
+        crate::common::namespace::ip("link add two type veth peer name other");
         crate::common::namespace::ip("address add 192.0.2.1/24 dev two");
         crate::common::namespace::ip("address add 198.51.100.1/24 dev two");
         crate::common::namespace::ip("link set two up");

@@ -87,7 +87,7 @@ fn sessions_stay_while_the_permitted_smfs_change() {
     assert_eq!(smf.try_establish(Ipv4Addr::new(10, 45, 0, 2)), Cause::RequestAccepted);
     let mut next = before.upf.clone();
     next.pfcp.allow = vec!["192.0.2.1/32".parse().unwrap()];
-    next.qos.averaging_window = causeway_types::Span::from_millis(9);
+    next.qos.averaging_window = Span::from_millis(9);
     let Reloaded { applied, at_restart } = reload(&running, next);
     assert!(applied.contains(&"upf.pfcp.allow"), "{applied:?}");
     assert!(at_restart.contains(&"upf.qos.averaging_window"), "{at_restart:?}");

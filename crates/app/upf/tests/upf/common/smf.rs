@@ -267,8 +267,7 @@ impl Smf {
         let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
             panic!("{answer:02x?}")
         };
-        let Some(FTeid::Assigned(tunnel)) = response.created_pdrs.iter().find_map(|pdr| pdr.local_f_teid)
-        else {
+        let Some(tunnel) = response.created_pdrs.iter().find_map(|pdr| pdr.local_f_teid?.assigned()) else {
             panic!("{response:?}")
         };
         (response.up_f_seid.unwrap(), tunnel)
