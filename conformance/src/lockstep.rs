@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HostReachability,
-    Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
+    Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
 use causeway_model::Applications;
@@ -249,6 +249,12 @@ impl Dataplane for Lockstep {
         self.slow_path.set_wall_clock(now, clock);
         self.others().for_each(|(_, other)| other.set_wall_clock(now, clock));
         self.settle("the wall clock was set");
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.slow_path.reconfigure(now, settings);
+        self.others().for_each(|(_, other)| other.reconfigure(now, settings));
+        self.settle("other settings");
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use causeway_conformance::topology;
-use causeway_dataplane::{GtpuEndpoint, HostReachability, SliceLimit, Topology};
+use causeway_dataplane::{GtpuEndpoint, HostReachability, Settings, SliceLimit, Topology};
 use causeway_model::{Applications, Pfd};
-use causeway_types::{Bitrate, DualIp, SNssai};
+use causeway_types::{Bitrate, DualIp, SNssai, Span};
 
 use crate::genes::Genes;
 use crate::place::UPF;
@@ -38,6 +38,19 @@ pub(crate) fn host(all: bool) -> Arc<HostReachability> {
         addresses,
         reachable: nets(&["192.0.2.6/32", "224.0.0.1/32", "2001:db8::6/128"]),
     })
+}
+
+/// Those of the topology; or other paths, rates and policies, with the same UE addresses.
+pub(crate) fn settings(at_first: &Settings, all: bool) -> Arc<Settings> {
+    let mut settings = at_first.clone();
+    if !all {
+        let is_off = settings.echo.interval.is_zero();
+        settings.echo.interval = if is_off { Span::from_secs(60) } else { Span::ZERO };
+        settings.slices.iter_mut().for_each(|limit| limit.uplink = Bitrate::from_kbps(900));
+        settings.slices.iter_mut().for_each(|limit| limit.downlink = None);
+        settings.policies.iter_mut().for_each(|policy| policy.dscp = Some(46));
+    }
+    Arc::new(settings)
 }
 
 /// `game` by its port, and `video` too if all are known.

@@ -43,7 +43,7 @@ pub(crate) enum Step {
     End(u8, Session),
     /// Time passes, with or without the timers being looked at.
     Wait([u8; 4]),
-    /// Other applications are known from now on.
+    /// Other applications are known, and other settings are in force, from now on.
     Applications(bool),
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use causeway_conformance::oracle::Oracle;
 use causeway_conformance::{Arrival, Lockstep};
-use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
+use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Settings, Topology};
 use causeway_model::{LocalEndpoints, PlanOptions, RuleSet, Templates, plan_modification};
 use causeway_rules::Catalogue;
 use causeway_slowpath::{Limits, SlowPath, WhenFull};
@@ -17,7 +17,7 @@ use crate::genes::Genes;
 use crate::place::Place;
 use crate::session::{is_legal, rules};
 use crate::tally::Tally;
-use crate::topology::{applications, host, random_topology};
+use crate::topology::{applications, host, random_topology, settings};
 use crate::usage::{seconds, wall};
 use crate::wild::settled;
 use crate::world::{Seed, Session, Step, World};
@@ -61,6 +61,8 @@ struct Run {
     sent: Vec<(Egress, Vec<u8>)>,
     tally: Tally,
     compared: Compared,
+    /// The settings at the start.
+    at_first: Settings,
 }
 
 /// Lets all of it happen.
@@ -122,6 +124,7 @@ impl Run {
             sent: Vec::new(),
             tally: Tally::default(),
             compared,
+            at_first: topology.settings(),
         };
         run.twins.set_applications(&applications(true));
         run
@@ -190,6 +193,11 @@ impl Run {
                 self.twins.set_applications(&applications);
                 self.twins.set_host_reachability(&host(*all));
                 self.catalogue.applications = applications;
+                // The oracle has no settings.
+                if self.compared == Compared::Two {
+                    let settings = settings(&self.at_first, *all);
+                    self.twins.reconfigure(self.now, &settings);
+                }
             }
         }
     }

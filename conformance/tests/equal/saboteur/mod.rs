@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, HostReachability, Ingress,
-    NamedCounter, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, Topology, Transmit, TransmitQueue,
+    NamedCounter, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, Settings, Topology, Transmit,
+    TransmitQueue,
 };
 use causeway_fastpath::FastPath;
 use causeway_model::Applications;
@@ -154,6 +155,10 @@ impl Dataplane for Saboteur {
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.honest.set_wall_clock(now, clock);
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.honest.reconfigure(now, settings);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -31,6 +31,7 @@ use crate::commands::reload::ReloadArgs;
 use crate::commands::session::SessionArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::status::StatusArgs;
+use crate::commands::support_bundle::SupportBundleArgs;
 use crate::commands::top::TopArgs;
 use crate::commands::trace::TraceArgs;
 use crate::commands::workers::WorkersArgs;
@@ -270,6 +271,9 @@ pub(crate) enum Command {
     /// Have a running UPF read its configuration file again
     #[command(after_help = asks!("causeway reload"))]
     Reload(ReloadArgs),
+    /// Collect what somebody needs who helps with this UPF, without secrets, in one file
+    #[command(after_help = asks!("sudo causeway support-bundle" "sudo causeway support-bundle -o upf1.tar.gz --events 60"))]
+    SupportBundle(SupportBundleArgs),
     /// Set the level of the logs of a running UPF
     #[command(after_help = asks!("causeway log-level debug"))]
     LogLevel(LogLevelArgs),

@@ -15,19 +15,21 @@ use crate::output::{Format, Output};
 /// The UPF that is asked, and the form of the output.
 #[derive(Args)]
 pub(crate) struct ManagementArgs {
-    /// Where the UPF answers: HOST, HOST:PORT, https://HOST:PORT or unix:PATH (`upf.metrics.server`, `upf.management`)
-    #[arg(
-        short,
-        long,
-        value_name = "ADDRESS",
-        env = "CAUSEWAY_MANAGEMENT",
-        default_value = "127.0.0.1:9098"
-    )]
-    pub(crate) management: Address,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
 
     /// Form of the output: text for people, or json for programs
     #[arg(short, long, value_name = "FORM", value_enum, hide_possible_values = true, default_value_t = Format::Text)]
     pub(crate) output: Format,
+}
+
+/// The UPF that is asked.
+#[derive(Args)]
+pub(crate) struct ConnectionArgs {
+    /// Where the UPF answers: HOST, HOST:PORT, https://HOST:PORT or unix:PATH (`upf.metrics.server`, `upf.management`); by
+    /// default /run/causeway/management.sock, if this user may use it, or else 127.0.0.1:9098
+    #[arg(short, long, value_name = "ADDRESS", env = "CAUSEWAY_MANAGEMENT")]
+    management: Option<Address>,
 
     /// Authority of the server of an https address, in PEM
     #[arg(long, value_name = "FILE", env = "CAUSEWAY_CA")]
@@ -43,7 +45,7 @@ pub(crate) struct ManagementArgs {
     key: Option<PathBuf>,
 }
 
-impl ManagementArgs {
+impl ConnectionArgs {
     /// A client of the UPF.
     ///
     /// # Errors
@@ -54,7 +56,17 @@ impl ManagementArgs {
             token_file: self.token_file.clone(),
             certificate: self.certificate.clone().zip(self.key.clone()),
         };
-        Client::new(self.management.clone(), &credentials)
+        Client::new(self.management.clone().unwrap_or_else(Address::of_this_host), &credentials)
+    }
+}
+
+impl ManagementArgs {
+    /// A client of the UPF.
+    ///
+    /// # Errors
+    /// As for [`ConnectionArgs::client`].
+    pub(crate) fn client(&self) -> Result<Client, ClientError> {
+        self.connection.client()
     }
 }
 

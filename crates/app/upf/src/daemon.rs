@@ -3,23 +3,24 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
 use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{IdCipher, NodeId, TeidScheme, WallTime};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use crate::clock::{Clock, system};
 use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
 use crate::control::{self, ControlInputs, ControlWatch, Reload, Stop};
-use crate::error::{RunError, StartError};
+use crate::error::{ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::management::Listener;
 use crate::memory::Budget;
-use crate::open::{self, AddressTranslation};
+use crate::open::{self, AddressTranslation, ManagementControl};
 use crate::policies::policies;
 use crate::watchdog::Watchdog;
 use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle};
@@ -36,8 +37,11 @@ pub struct Daemon {
     ended: oneshot::Receiver<Result<Totals, RunError>>,
     control: Option<JoinHandle<()>>,
     watch: Watchdog,
-    /// Ends after all threads.
-    translation: Option<AddressTranslation>,
+    /// The configuration that it was started with, and that in force.
+    start: Arc<Upf>,
+    in_force: watch::Receiver<Arc<Upf>>,
+    access: Mutex<ManagementControl>,
+    n4_addresses: Vec<SocketAddr>,
 }
 
 /// A request of an operator, over the management API, that the owner of the daemon carries out: it knows the file of the
@@ -111,9 +115,7 @@ impl Daemon {
             warn!("{advice}");
         }
         let translation = open::address_translation(&config.upf)?;
-        let mut daemon = Self::start_with(config, ports)?;
-        daemon.translation = translation;
-        Ok(daemon)
+        Self::start_all(config, ports, translation, system)
     }
 
     /// Starts with packet ports that the caller opened, one set for each worker: for example [`open::gtpu_ports`] with
@@ -131,13 +133,23 @@ impl Daemon {
     /// As for [`Daemon::start`].
     pub fn start_by(
         config: &Config,
+        ports: Vec<PortSet>,
+        wall: impl Fn() -> WallTime + Send + 'static,
+    ) -> Result<Self, StartError> {
+        Self::start_all(config, ports, AddressTranslation::default(), wall)
+    }
+
+    fn start_all(
+        config: &Config,
         mut ports: Vec<PortSet>,
+        translation: AddressTranslation,
         wall: impl Fn() -> WallTime + Send + 'static,
     ) -> Result<Self, StartError> {
         let clock = Clock::counting_from(wall());
         let mut budget = Budget::new(&config.upf)?;
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
-        let management = open::management_listeners(config)?;
+        let (management, access) = open::management_listeners(config)?;
+        let told = open::told_n4_address(&config.upf.pfcp)?;
         let pfcp = n4.iter().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
         let listens = management.iter().filter_map(Listener::address).collect();
         let (stop, stops) = mpsc::unbounded_channel();
@@ -145,7 +157,7 @@ impl Daemon {
         let (owner, requests) = mpsc::channel(OWNER_REQUESTS);
         let (end, ended) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
-        let (routing, slices) = (routing(config), slices(config));
+        let (routing, slices) = (routing(&config.upf), slices(&config.upf));
         let secret = IdCipher::new(random());
         let teids = TeidScheme::hidden(secret);
         let base = ports.first().map(PortSet::topology).unwrap_or_default();
@@ -172,9 +184,12 @@ impl Daemon {
         warn_unrestricted_smfs(config, &pfcp);
         let control_watch = ControlWatch::default();
         let watched = std::iter::once(control_watch.watched()).chain(worker.watched());
-        let watch = Watchdog::start(watched.collect())?;
-        let pauses = watch.pauses();
+        let watchdog = Watchdog::start(watched.collect())?;
+        let pauses = watchdog.pauses();
         let upf = config.upf.clone();
+        let start = Arc::new(upf.clone());
+        let (config, in_force) = watch::channel(Arc::clone(&start));
+        let n4_addresses = pfcp.clone();
         let given = ControlInputs {
             upf,
             node,
@@ -184,6 +199,9 @@ impl Daemon {
             wall: Box::new(wall),
             secret,
             smfs,
+            told,
+            config,
+            translation,
             n4,
             machine,
             address_monitor,
@@ -215,8 +233,11 @@ impl Daemon {
             requests: Some(OwnerRequests(requests)),
             ended,
             control,
-            watch,
-            translation: None,
+            watch: watchdog,
+            start,
+            in_force,
+            access: Mutex::new(access),
+            n4_addresses,
         })
     }
 
@@ -237,13 +258,38 @@ impl Daemon {
     }
 
     /// Applies the keys of a new configuration that a running UPF follows ([`Key::live`](crate::config::Key::live)).
-    /// Sessions, associations and packets are not touched. `None`: the daemon has ended.
+    /// Sessions, associations and packets are not touched.
     ///
-    /// An SMF that may not set up an association any more keeps the one it has until that ends.
-    pub async fn reload(&self, upf: Upf) -> Option<Reloaded> {
-        let (reply, reloaded) = oneshot::channel();
-        self.reload.send(Reload { upf: Box::new(upf), reply }).ok()?;
-        reloaded.await.ok()
+    /// An SMF that may not set up an association any more keeps the one it has until that ends. A UE address pool that
+    /// goes is drained: sessions keep their addresses, and the pool goes with the last of them. The files of tokens and
+    /// certificates are read again, also if their names are the same; new connections use them.
+    ///
+    /// # Errors
+    /// What cannot be put into force, with its key. Nothing has changed then.
+    pub async fn reload(&self, upf: Upf) -> Result<Reloaded, ReloadError> {
+        let old = Arc::clone(&self.in_force.borrow());
+        let next = old.with_live_keys(&upf, &self.start);
+        let mut reloaded = Reloaded::new(&old, &next, &upf);
+        let access = ManagementControl::prepare(&next.management)
+            .map_err(|(key, error)| ReloadError::Refused { key, why: error.to_string() })?;
+        let smfs = open::smf_networks(&next.pfcp, &self.n4_addresses);
+        let neighbours = open::neighbours(&next);
+        let next = Arc::new(next);
+        if old.session != next.session {
+            let set = self.ask_control(|reply| Reload::Pools { upf: Arc::clone(&next), reply }).await?;
+            let set = set.await.unwrap_or(Ok(()));
+            set.map_err(|why| ReloadError::Refused { key: "upf.session", why })?;
+        }
+        self.ask_control(|reply| Reload::Apply { upf: next, smfs, neighbours, reply }).await?;
+        let files = self.access.lock().unwrap_or_else(PoisonError::into_inner).apply(access);
+        files.into_iter().for_each(|key| reloaded.add_file(key));
+        Ok(reloaded)
+    }
+
+    async fn ask_control<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Reload) -> Result<T, ReloadError> {
+        let (reply, answer) = oneshot::channel();
+        self.reload.send(ask(reply)).map_err(|_| ReloadError::Ended)?;
+        answer.await.map_err(|_| ReloadError::Ended)
     }
 
     /// The requests of operators to the owner of the daemon; `None` from the second call on. Until an owner takes them,
@@ -324,14 +370,14 @@ fn random() -> [u64; 3] {
     [(); 3].map(|()| RandomState::new().hash_one(0))
 }
 
-fn slices(config: &Config) -> Vec<SliceLimit> {
+pub(crate) fn slices(upf: &Upf) -> Vec<SliceLimit> {
     let limit =
         |slice: &Slice| SliceLimit { slice: slice.id(), uplink: slice.uplink, downlink: slice.downlink };
-    config.upf.qos.slice.iter().map(limit).collect()
+    upf.qos.slice.iter().map(limit).collect()
 }
 
-fn routing(config: &Config) -> Routing {
-    let (routing, echo) = (&config.upf.routing, &config.upf.gtpu.echo);
+pub(crate) fn routing(upf: &Upf) -> Routing {
+    let (routing, echo) = (&upf.routing, &upf.gtpu.echo);
     Routing {
         decrement_ttl: routing.decrement_ttl,
         router_advertisement: routing.router_advertisement,

@@ -1,7 +1,7 @@
 //! The errors of the daemon. Each message is one line that states the remedy.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use causeway_fastpath::index::ArenaError;
 use causeway_ports::PortError;
@@ -56,6 +56,18 @@ pub enum StartError {
         key: String,
         /// The interface.
         dev: String,
+    },
+    /// An advertised address does not stand for one address.
+    #[error(
+        "{key}: {advertised} would stand for {count} addresses of the interface: give the `address`, or advertise none of this IP version"
+    )]
+    Advertise {
+        /// The configuration key.
+        key: String,
+        /// The advertised address.
+        advertised: IpAddr,
+        /// The number of addresses of its IP version.
+        count: usize,
     },
     /// The number of ports exceeds the limit of a packet thread.
     #[error(
@@ -112,6 +124,22 @@ pub enum StartError {
     /// The system has no free thread or descriptor.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),
+}
+
+/// Why a new configuration is not put into force. Nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ReloadError {
+    /// The daemon has ended.
+    #[error("the daemon has ended")]
+    Ended,
+    /// What a key asks for is not possible.
+    #[error("{key}: {why}")]
+    Refused {
+        /// The key.
+        key: &'static str,
+        /// The cause and the remedy.
+        why: String,
+    },
 }
 
 /// The transport of a socket.

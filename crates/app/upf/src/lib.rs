@@ -46,4 +46,4 @@ mod worker_setup;
 
 pub use daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
 pub use data_planes::BoxedDataPlane;
-pub use error::{RunError, StartError, Transport};
+pub use error::{ReloadError, RunError, StartError, Transport};

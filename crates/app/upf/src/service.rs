@@ -8,9 +8,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, interval};
 use tracing::{info, warn};
 
-use crate::config::{Config, ConfigErrors, Level, Reloaded};
+use crate::config::{Config, ConfigError, ConfigErrors, Level, Origin, Problem, Reloaded};
 use crate::daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
-use crate::error::{RunError, StartError};
+use crate::error::{ReloadError, RunError, StartError};
 use crate::sd_notify::SdNotifier;
 
 /// A failure of the service.
@@ -34,6 +34,9 @@ pub trait Owner {
     /// # Errors
     /// Its errors; the daemon keeps the configuration in force.
     fn load(&mut self) -> Result<Config, ConfigErrors>;
+
+    /// The file and line of a key of that configuration.
+    fn origin(&self, key: &str) -> Origin;
 
     /// Sets the level of the logs.
     fn set_log_level(&mut self, level: Level);
@@ -144,16 +147,26 @@ async fn until_end(
 
 /// Reads the configuration and applies the keys that a running UPF follows, all or none.
 async fn reload(daemon: &Daemon, owner: &mut impl Owner) -> Result<Reloaded, ConfigErrors> {
-    let config = owner.load().inspect_err(|errors| {
+    let loaded = async {
+        let config = owner.load()?;
+        let reloaded = match daemon.reload(config.upf).await {
+            Ok(reloaded) => reloaded,
+            Err(ReloadError::Ended) => Reloaded::default(),
+            Err(ReloadError::Refused { key, why }) => {
+                let (origin, problem) = (owner.origin(key), Problem::NotInForce(why));
+                return Err(ConfigErrors(vec![ConfigError { origin, key: key.to_owned(), problem }]));
+            }
+        };
+        Ok((config.logger, reloaded))
+    };
+    let (logger, reloaded) = loaded.await.inspect_err(|errors: &ConfigErrors| {
         for error in &errors.0 {
             warn!("the configuration in force stays: {error}");
         }
     })?;
-    owner.set_log_level(config.logger.level);
-    // The daemon may have ended meanwhile.
-    let reloaded = daemon.reload(config.upf).await.unwrap_or_default();
+    owner.set_log_level(logger.level);
     let applied = if reloaded.applied.is_empty() { "no key".into() } else { reloaded.applied.join(", ") };
-    info!("configuration reloaded: log level is {}; changed: {applied}", config.logger.level.word());
+    info!("configuration reloaded: log level is {}; changed: {applied}", logger.level.word());
     if !reloaded.at_restart.is_empty() {
         warn!("changed, in force after a restart: {}", reloaded.at_restart.join(", "));
     }

@@ -101,6 +101,7 @@ impl Config {
         self.request_port = next.request_port;
         self.associate_retry = next.associate_retry;
         self.release_period = next.release_period;
+        self.address_pools = next.address_pools;
         self.address_rest = next.address_rest;
         self.limits.routes = next.limits.routes;
         self.limits.routes_per_session = next.limits.routes_per_session;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use causeway_model::{ApplyAction, Gate};
-use causeway_types::{Direction, FarId, NetworkInstance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+use causeway_types::{Direction, FarId, NetworkInstance, PdrId, QerId, Qfi, Seid, Teid, UrrId, Volume};
 
 use crate::{Disposition, Egress};
 
@@ -133,11 +133,15 @@ pub enum RateVerdict {
     Exceeded,
 }
 
-/// The state of a URR before a packet.
+/// The state of a URR before a packet, and what the packet adds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UrrVerdict {
     /// The URR.
     pub id: UrrId,
     /// Its quota is exhausted: traffic does not pass, or passes by the FAR of the quota.
     pub is_exhausted: bool,
+    /// The volume that it has measured since it was created, before the packet; zero unless it measures volume.
+    pub before: Volume,
+    /// The same after the packet.
+    pub after: Volume,
 }

@@ -44,6 +44,7 @@ mod event;
 mod explanation;
 mod packet;
 mod session_state;
+mod settings;
 mod topology;
 mod transmit_queue;
 
@@ -58,7 +59,8 @@ pub use explanation::{
     Explanation, MatchedRules, PdrMismatch, QerVerdict, RateVerdict, SessionKey, SessionTrial, UrrVerdict,
 };
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
-pub use session_state::{BufferState, SessionState, UrrState, UsageTotals};
+pub use session_state::{BufferState, SessionDrops, SessionState, UrrState, UsageTotals};
+pub use settings::{Settings, UeAddresses};
 pub use topology::{
     EchoConfig, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, N6Endpoint, Network, Routing, SliceLimit,
     Topology,

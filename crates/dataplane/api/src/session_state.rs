@@ -3,6 +3,8 @@
 use causeway_model::UsageLimits;
 use causeway_types::{Span, Time, UrrId, Volume};
 
+use crate::DropReason;
+
 /// The state of a session that its packets have created.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SessionState {
@@ -13,6 +15,19 @@ pub struct SessionState {
     /// When the last packet arrived that matched a PDR with a URR, whatever its disposition. Of other packets no time
     /// is recorded.
     pub last_packet: Option<Time>,
+    /// Its drops; `None`: none is known.
+    pub drops: Option<SessionDrops>,
+}
+
+/// The drops of one session. A data plane keeps them for the sessions that dropped most recently.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionDrops {
+    /// The first one that is counted here.
+    pub since: Time,
+    /// The last one.
+    pub last: (DropReason, Time),
+    /// The number of dropped packets for each reason, the most frequent first.
+    pub by_reason: Vec<(DropReason, u64)>,
 }
 
 /// The usage that one URR has measured.

@@ -7,13 +7,14 @@ use std::task::Poll;
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, Explanation, GtpuPath,
     HostReachability, Ingress, NamedCounter, Op, PacketEngine, PathState, Plan, PlanId, PollApplied,
-    ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
+    ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::engine::FastPath;
+use crate::topology_index::TopologyIndex;
 
 /// A batch for one packet.
 #[derive(Default)]
@@ -33,6 +34,9 @@ impl FastPath {
     #[inline]
     fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.expire(now);
+        if let Some(session) = plan.change.installed() {
+            self.slow_path.forget_drops_of(plan.session, session);
+        }
         if let Some(applied) = self.apply_dormant(now, plan) {
             return applied;
         }
@@ -132,6 +136,12 @@ impl Dataplane for FastPath {
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.slow_path.set_wall_clock(now, clock);
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.slow_path.set_settings(now, settings, self.dormant.all_paths());
+        self.topology.set(settings);
+        self.topology_index = TopologyIndex::new(&self.topology);
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

@@ -6,7 +6,8 @@ use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event,
-    GtpuPath, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
+    GtpuPath, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology,
+    Transmit,
 };
 use causeway_model::Applications;
 use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
@@ -166,6 +167,11 @@ impl Dataplane for RemoteSwitch {
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         let now = self.poll(now);
         self.switch.set_wall_clock(now, clock);
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        let now = self.poll(now);
+        self.switch.reconfigure(now, settings);
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

@@ -6,7 +6,7 @@
 //! a person can resolve is a [`PortError`], which states the remedy.
 //!
 //! - [`udp`], [`tun`], [`tap`], [`xdp`], [`tpacket`]: ports of the kernel. [`memory`] and [`pcap`]: ports for tests.
-//! - [`TracedPort`], [`FaultInjector`] and [`ReconnectingPort`] wrap any port.
+//! - [`TracedPort`], [`FaultInjector`], [`ReconnectingPort`] and [`AdvertisedPort`] wrap any port.
 //! - [`wait`] waits for several ports and a [`Waker`].
 //! - [`netlink`] reads and writes routes, neighbours, links and addresses.
 //!
@@ -28,6 +28,7 @@
 
 #![deny(unsafe_code)]
 
+mod advertised;
 pub mod capture;
 mod counters;
 mod error;
@@ -49,6 +50,7 @@ pub mod tun;
 pub mod udp;
 pub mod xdp;
 
+pub use advertised::AdvertisedPort;
 pub use counters::{Counter, CounterUnit, Counters};
 pub use error::PortError;
 pub use fault_injector::{FaultCounts, FaultInjector, Faults};

@@ -123,6 +123,7 @@ impl SlowPath {
     fn discard(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket, reason: DropReason) {
         self.record_dequeue(buffered);
         self.counters.count_drop(reason);
+        self.record_buffer_drop(now, seid, reason);
         let session = self.sessions.get(&seid);
         let rules = session.map(|session| &session.rules);
         let pdr = rules.and_then(|rules| rules.pdrs.get_shared(&buffered.pdr)).cloned();
@@ -138,6 +139,7 @@ impl SlowPath {
         for buffered in self.dequeue(seid, |_, _| true) {
             self.record_dequeue(&buffered);
             self.counters.count_drop(DropReason::BufferDropRequested);
+            self.record_buffer_drop(now, seid, DropReason::BufferDropRequested);
             self.count_dropped(now, seid, buffered.pdr, buffered.packet.len());
         }
     }

@@ -93,7 +93,10 @@ impl SlowPath {
         let disposition = pdr.map(|pdr| self.drop_and_notify(now, seid, &pdr, None, &buffered.packet, drop));
         match disposition {
             Some(Disposition::Consumed) => self.counters.consumed += 1,
-            _ => self.counters.count_drop(drop.reason),
+            _ => {
+                self.counters.count_drop(drop.reason);
+                self.record_buffer_drop(now, seid, drop.reason);
+            }
         }
     }
 }

@@ -7,12 +7,14 @@ use std::task::Poll;
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, Egress, Event, Explanation, GtpuPath, HostReachability,
-    Ingress, PacketEngine, PathState, Plan, PlanId, PollApplied, SessionState, Topology, Transmit, Usage,
+    Ingress, PacketEngine, PathState, Plan, PlanId, PollApplied, SessionState, Settings, Topology, Transmit,
+    Usage,
 };
 use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
 
 use crate::Limits;
+use crate::drops::Drops;
 use crate::ethernet::{Neighbours, Stations};
 use crate::gtpu::Outer;
 use crate::index::Index;
@@ -51,6 +53,7 @@ pub struct SlowPath {
     pub(crate) reported_macs: BTreeMap<(Seid, UrrId), Arc<BTreeSet<UeMac>>>,
     pub(crate) neighbours: Neighbours,
     pub(crate) counters: Counters,
+    pub(crate) drops: Drops,
     pub(crate) buffered_octets: usize,
     /// The sessions of the buffered packets, in the order of arrival.
     pub(crate) buffered_order: BTreeMap<u64, Seid>,
@@ -79,6 +82,7 @@ impl SlowPath {
             reported_macs: BTreeMap::new(),
             neighbours: Neighbours::default(),
             counters: Counters::default(),
+            drops: Drops::default(),
             buffered_octets: 0,
             buffered_order: BTreeMap::new(),
             buffered_total: 0,
@@ -140,6 +144,9 @@ impl SlowPath {
             }
         };
         self.count_disposition(disposition);
+        if let Disposition::Dropped(reason) = disposition {
+            self.record_drop(now, &ingress.meta(), packet, reason);
+        }
         disposition
     }
 }
@@ -156,6 +163,9 @@ impl Dataplane for SlowPath {
 
     fn submit(&mut self, now: Time, _id: PlanId, plan: &Plan) -> PollApplied {
         self.expire(now);
+        if let Some(session) = plan.change.installed() {
+            self.forget_drops_of(plan.session, session);
+        }
         Poll::Ready(self.apply_plan(now, plan))
     }
 
@@ -169,6 +179,10 @@ impl Dataplane for SlowPath {
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.shared.wall = clock.known_since(now);
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.set_settings(now, settings, std::iter::empty());
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

@@ -10,9 +10,10 @@ use causeway_dataplane::{
 use causeway_model::{PduSessionType, RuleSet};
 use causeway_packet::UserPacket;
 use causeway_packet::gtpu::{self, PduSession};
-use causeway_types::{PdrId, Seid, Time};
+use causeway_types::{PdrId, Seid, Time, UrrId, Volume};
 
 use crate::application_detection::Detection;
+use crate::drops::Drops;
 use crate::enforcer::QerState;
 use crate::engine::SlowPath;
 use crate::ethernet::{Neighbours, Stations};
@@ -46,8 +47,13 @@ impl SlowPath {
         let mut copy = self.with_sessions(&candidates);
         let key = self.session_key(ingress, packet);
         let (sessions, matched) = copy.try_pdrs(now, ingress, packet, &candidates).unwrap_or_default();
-        let rules = matched.and_then(|(seid, pdr)| copy.matched_rules(now, seid, pdr));
+        let mut rules = matched.and_then(|(seid, pdr)| copy.matched_rules(now, seid, pdr));
         let disposition = copy.receive(now, ingress, packet);
+        if let Some(rules) = &mut rules {
+            for urr in &mut rules.urrs {
+                urr.after = copy.volume_of(now, rules.session, urr.id);
+            }
+        }
         let sent = copy.transmit_queue.drain(..).map(|(egress, packet)| (egress, packet.len())).collect();
         Some(Explanation { key, sessions, rules, disposition, sent })
     }
@@ -86,6 +92,7 @@ impl SlowPath {
             reported_macs: BTreeMap::new(),
             neighbours: Neighbours::default(),
             counters: self.counters.clone(),
+            drops: Drops::default(),
             buffered_octets: self.buffered_octets,
             buffered_order: self.buffered_order.clone(),
             buffered_total: self.buffered_total,
@@ -181,7 +188,10 @@ impl SlowPath {
         });
         let exhausted =
             |id| session.look_at_urr(id, |measurement, _| measurement.is_exhausted()).unwrap_or(false);
-        let urrs = pdr.urrs.iter().map(|id| UrrVerdict { id: *id, is_exhausted: exhausted(*id) });
+        let urrs = pdr.urrs.iter().map(|id| {
+            let before = self.volume_of(now, seid, *id);
+            UrrVerdict { id: *id, is_exhausted: exhausted(*id), before, after: before }
+        });
         Some(MatchedRules {
             session: seid,
             pdr: pdr.id,
@@ -191,6 +201,16 @@ impl SlowPath {
             qers: qers.collect(),
             urrs: urrs.collect(),
         })
+    }
+}
+
+impl SlowPath {
+    /// The volume that a URR has measured since it was created; zero if it is not there.
+    fn volume_of(&self, now: Time, seid: Seid, id: UrrId) -> Volume {
+        let volume = self.sessions.get(&seid).and_then(|session| {
+            session.look_at_urr(id, |measurement, urr| measurement.state(urr, now).total.volume)
+        });
+        volume.unwrap_or_default()
     }
 }
 

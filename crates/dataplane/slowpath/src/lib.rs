@@ -57,6 +57,7 @@ mod buffering_duration;
 mod carried_extensions;
 mod downlink_notification;
 mod drain;
+mod drops;
 mod duplicate;
 mod ecn;
 mod egress;

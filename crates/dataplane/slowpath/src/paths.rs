@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Bound;
 
-use causeway_dataplane::{EchoConfig, Egress, Event, PathState, Topology};
+use causeway_dataplane::{EchoConfig, Egress, Event, PathState, Settings, Topology};
 use causeway_model::{Far, RuleSet};
 use causeway_packet::gtpu::Repr;
 use causeway_types::{Span, Time};
@@ -71,6 +71,24 @@ impl Paths {
         if !self.echo.interval.is_zero() && old.fars != new.fars {
             self.follow_ends(now, paths_of(old, topology), paths_of(new, topology));
         }
+    }
+
+    /// Follows other settings. Returns the paths that were down and are not supervised any more.
+    fn set_echo(&mut self, now: Time, echo: EchoConfig) -> Vec<PathKey> {
+        let before = std::mem::replace(&mut self.echo, echo);
+        if echo.interval.is_zero() {
+            self.due.clear();
+            let ended = std::mem::take(&mut self.paths).into_iter();
+            return ended.filter(|(_, path)| path.is_down).map(|(of, _)| of).collect();
+        }
+        if before.interval != echo.interval {
+            for (of, path) in self.paths.iter_mut().filter(|(_, path)| path.waiting.is_none()) {
+                self.due.remove(&(path.due, *of));
+                path.due = (path.asked + echo.interval).max(now);
+                self.due.insert((path.due, *of));
+            }
+        }
+        Vec::new()
     }
 
     fn states(&self, after: Option<PathKey>, most: usize) -> Vec<PathState> {
@@ -161,6 +179,28 @@ pub fn path_of(far: &Far, topology: &Topology) -> Option<(IpAddr, IpAddr)> {
 }
 
 impl SlowPath {
+    /// Puts settings into force. `dormant` are the paths of sessions that are not in this data plane, each as often as
+    /// it is used: they are read only when supervision begins.
+    pub fn set_settings(
+        &mut self,
+        now: Time,
+        settings: &Settings,
+        dormant: impl Iterator<Item = (IpAddr, IpAddr)>,
+    ) {
+        let begins = self.topology.routing.echo.interval.is_zero() && !settings.echo.interval.is_zero();
+        self.topology.set(settings);
+        self.shared.set_slices(&self.topology.slices, now);
+        for (local, peer) in self.paths.set_echo(now, settings.echo) {
+            self.events.push_back(Event::PathUnused { local, peer });
+        }
+        if begins {
+            for session in self.sessions.values() {
+                self.paths.follow_ends(now, [], paths_of(&session.rules, &self.topology));
+            }
+            self.paths.follow_ends(now, [], dormant);
+        }
+    }
+
     /// Supervises the paths `new`, as [`path_of`] names them, for a session of another data plane, in place of `old`,
     /// which an earlier call named for that session.
     pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {

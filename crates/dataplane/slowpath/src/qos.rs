@@ -56,6 +56,20 @@ impl SharedLimits {
         Self { correlated: BTreeMap::new(), slices, burst, wall: WallClock::default() }
     }
 
+    /// Follows other rates of the slices.
+    pub(crate) fn set_slices(&mut self, limits: &[SliceLimit], now: Time) {
+        for limit in limits {
+            for direction in [Direction::Uplink, Direction::Downlink] {
+                let of = (limit.slice, direction);
+                match (limit.rate(direction), self.slices.get_mut(&of)) {
+                    (Some(rate), Some(bucket)) => bucket.set(rate, self.burst, now),
+                    (Some(rate), None) => drop(self.slices.insert(of, Bucket::new(rate, self.burst, now))),
+                    (None, _) => drop(self.slices.remove(&of)),
+                }
+            }
+        }
+    }
+
     /// The burst of rates without an averaging window.
     pub(crate) const fn burst(&self) -> Span {
         self.burst

@@ -22,7 +22,8 @@ impl SlowPath {
                 },
             );
         }
-        Some(SessionState { usage, buffer: buffer_state(&session.buffer), last_packet: last })
+        let (buffer, drops) = (buffer_state(&session.buffer), self.drops_of(seid));
+        Some(SessionState { usage, buffer, last_packet: last, drops })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use causeway_dataplane::{BlockedAddresses, DropReason, Egress, HostReachability, Topology};
+use causeway_dataplane::{BlockedAddresses, DropReason, Egress, HostReachability, Settings, Topology};
 use causeway_packet::UserPacket;
 
 use crate::egress::EgressRoute;
@@ -32,6 +32,12 @@ impl TopologyView {
     /// Replaces the addresses of the host.
     pub(crate) fn set_host_reachability(&mut self, host: &HostReachability) {
         self.topology.host.clone_from(host);
+        self.blocked = self.topology.blocked_addresses();
+    }
+
+    /// Puts settings into force.
+    pub(crate) fn set(&mut self, settings: &Settings) {
+        self.topology.set(settings);
         self.blocked = self.topology.blocked_addresses();
     }
 

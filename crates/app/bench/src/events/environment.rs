@@ -200,7 +200,8 @@ fn config(upf: Ipv4Addr, sessions: u32, busy_poll: bool, cores: Cores) -> Config
         ..Upf::default()
     };
     config.upf.gtpu.server = vec![GtpuServer { address: at(), ..GtpuServer::default() }];
-    config.upf.pfcp.server = vec![PfcpServer { address: at(), dev: None, port: PFCP_PORT }];
+    config.upf.pfcp.server =
+        vec![PfcpServer { address: at(), dev: None, port: PFCP_PORT, advertise: Vec::new() }];
     config.upf.workers.pin = vec![cores.packets];
     config.upf.workers.busy_poll = busy_poll;
     config

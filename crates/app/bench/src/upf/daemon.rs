@@ -115,7 +115,7 @@ fn config(setting: Setting, cores: Cores) -> Config {
 }
 
 fn n4(address: Ipv4Addr) -> PfcpServer {
-    PfcpServer { address: Some(address.into()), dev: None, port: causeway_upf::config::PFCP_PORT }
+    PfcpServer::at(address.into(), causeway_upf::config::PFCP_PORT)
 }
 
 fn pool() -> Session {

@@ -2,11 +2,15 @@
 
 use std::fmt;
 use std::net::Ipv6Addr;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use causeway_upf::config::{MANAGEMENT_PORT, METRICS_PORT};
 use thiserror::Error;
+
+/// The Unix socket of an installed package.
+const SOCKET: &str = "/run/causeway/management.sock";
 
 /// Where a UPF answers: `HOST[:PORT]`, also with `http://` before it; over TLS `https://HOST[:PORT]`; or `unix:PATH`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +31,15 @@ pub(crate) enum Address {
 pub(crate) struct InvalidAddress;
 
 impl Address {
+    /// Where an installed UPF on this host answers: its Unix socket, which shows more, if it is there and this user may use
+    /// it; or else the default loopback address.
+    pub(crate) fn of_this_host() -> Self {
+        match UnixStream::connect(SOCKET) {
+            Ok(_) => Self::Unix(SOCKET.into()),
+            Err(_) => Self::Tcp { host: "127.0.0.1".into(), port: METRICS_PORT },
+        }
+    }
+
     /// The value of the header `Host`.
     pub(super) fn host(&self) -> String {
         match self {

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::time::Instant;
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use serde::de::DeserializeOwned;
+use tokio::time::timeout_at;
 
 use super::{Client, ClientError};
 
@@ -31,11 +33,30 @@ impl<'a, T: DeserializeOwned> EventReader<'a, T> {
     /// # Errors
     /// [`ClientError`]
     pub(crate) fn next(&mut self) -> Result<Option<T>, ClientError> {
+        self.next_by(None)
+    }
+
+    /// The same; `None` also at that time.
+    ///
+    /// # Errors
+    /// [`ClientError`]
+    pub(crate) fn next_until(&mut self, end: Instant) -> Result<Option<T>, ClientError> {
+        self.next_by(Some(end))
+    }
+
+    fn next_by(&mut self, end: Option<Instant>) -> Result<Option<T>, ClientError> {
         loop {
             if let Some(data) = self.lines.data.pop_front() {
                 return serde_json::from_slice(&data).map(Some).map_err(|_| self.client.foreign());
             }
-            let Some(frame) = self.client.runtime.block_on(self.body.frame()) else { return Ok(None) };
+            let body = &mut self.body;
+            let frame = self.client.runtime.block_on(async {
+                match end {
+                    Some(end) => timeout_at(end.into(), body.frame()).await.ok().flatten(),
+                    None => body.frame().await,
+                }
+            });
+            let Some(frame) = frame else { return Ok(None) };
             let frame = frame
                 .map_err(|source| ClientError::Broken { address: self.client.address.clone(), source })?;
             if let Ok(octets) = frame.into_data() {

@@ -129,6 +129,18 @@ impl Client {
         })
     }
 
+    /// The text at a path.
+    ///
+    /// # Errors
+    /// [`ClientError`]
+    pub(crate) fn text(&self, path: &str) -> Result<String, ClientError> {
+        self.in_time(async {
+            let response = self.send(Method::GET, path, Bytes::new()).await?;
+            let body = self.body(self.accepted(response).await?).await?;
+            String::from_utf8(body.into()).map_err(|_| self.foreign())
+        })
+    }
+
     fn in_time<T>(&self, call: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
         self.runtime.block_on(async {
             let result = timeout(TIMEOUT, call).await;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use causeway_upf::management::views::{
     ExplanationView, MatchedRulesView, PacketView, SessionDetail, SessionPage, SessionTrialView, TunnelView,
+    VolumeView,
 };
 use clap::{Args, ValueEnum};
 use hyper::Method;
@@ -188,7 +189,17 @@ pub(super) fn rules(rules: &MatchedRulesView) -> Vec<String> {
     });
     let urrs = rules.urrs.iter().map(|urr| {
         let quota = if urr.is_exhausted { "quota exhausted" } else { "counts" };
-        format!("URR {} {quota}", urr.id)
+        format!("URR {} {quota}{}", urr.id, volumes(&urr.before, &urr.after))
     });
     std::iter::once(far).chain(qers).chain(urrs).collect()
+}
+
+/// The volumes that a packet changes, before and after it.
+fn volumes(before: &VolumeView, after: &VolumeView) -> String {
+    let parts = [
+        ("uplink", before.uplink_octets, after.uplink_octets),
+        ("downlink", before.downlink_octets, after.downlink_octets),
+    ];
+    let changed = parts.into_iter().filter(|(_, before, after)| before != after);
+    changed.map(|(direction, before, after)| format!(" {direction} octets {before} to {after}")).collect()
 }

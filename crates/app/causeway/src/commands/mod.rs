@@ -27,6 +27,7 @@ mod run;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod support_bundle;
 #[cfg(feature = "p4runtime")]
 mod switch_model;
 pub(crate) mod top;
@@ -66,6 +67,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Release(args) => release::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Reload(args) => reload::run(&args),
+        Command::SupportBundle(args) => support_bundle::run(&args),
         Command::LogLevel(args) => log_level::run(&args),
         Command::Completion(args) => completion::run(&args),
         Command::Man(args) => man::run(&args),

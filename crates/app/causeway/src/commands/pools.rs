@@ -22,17 +22,20 @@ pub(super) fn run(args: &PoolsArgs) -> ExitCode {
         if output.is_json() {
             return Ok(output.json(&list)?);
         }
-        let mut table = Table::new(&["DNN", "POOL IDENTITY", "IP", ">SIZE", ">ALLOCATED", ">USED"]);
+        let mut table =
+            Table::new(&["DNN", "POOL IDENTITY", "RANGE", ">SIZE", ">ALLOCATED", ">USED", "STATE"]);
         for pool in &list.pools {
             let part = pool.allocated as f64 / pool.size.max(1) as f64;
-            let tone = if part >= 0.9 { Tone::Bad } else { Tone::Plain };
+            let tone = if part >= 0.9 && !pool.draining { Tone::Bad } else { Tone::Plain };
+            let state = if pool.draining { "draining" } else { "active" };
             table.row([
                 pool.dnn.as_str().into(),
                 pool.identity.as_deref().into(),
-                format!("v{}", pool.ip_version).into(),
+                pool.range.as_str().into(),
                 pool.size.into(),
                 pool.allocated.into(),
                 Cell::new(format!("{:.1} %", part * 100.0), tone),
+                state.into(),
             ]);
         }
         if table.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use causeway_upf::config::{Config, ConfigErrors, Level};
+use causeway_upf::config::{Config, ConfigErrors, Level, Origin};
 use causeway_upf::logging::{self, LogControl};
 use causeway_upf::service::{self, Owner};
 use causeway_upf::{Daemon, StartError};
@@ -56,6 +56,10 @@ struct Process<'a> {
 impl Owner for Process<'_> {
     fn load(&mut self) -> Result<Config, ConfigErrors> {
         Config::load(self.args.config.as_deref(), &self.args.overrides())
+    }
+
+    fn origin(&self, key: &str) -> Origin {
+        Config::origin(self.args.config.as_deref(), &self.args.overrides(), key)
     }
 
     fn set_log_level(&mut self, level: Level) {

@@ -75,6 +75,17 @@ fn show(detail: &SessionDetail, output: &mut Output) -> io::Result<()> {
     section("URRs", urrs(&detail.urrs), output)?;
     if let Some(state) = &detail.state {
         section("Usage", usage(state), output)?;
+        section("Drops", drops(state), output)?;
+        if let Some(drops) = &state.drops {
+            let last = &drops.last_reason;
+            output.line(format_args!(
+                "  the last one {} ago, {}: {}",
+                ago(drops.last),
+                last.reason,
+                last.meaning
+            ))?;
+            output.line(format_args!("  To do: {}", last.remedy))?;
+        }
     }
     section("BARs", bars(&detail.bars), output)
 }
@@ -103,8 +114,15 @@ fn fields(detail: &SessionDetail) -> Fields {
         Some(state) => state_fields(state, &mut fields),
         None => fields.field("state", Cell::new("the data plane cannot tell", Tone::Faint)),
     }
-    fields.field("drops", "counted by reason for all sessions together: `causeway drops`");
     fields
+}
+
+fn drops(state: &SessionStateView) -> Table {
+    let mut table = Table::indented(&["REASON", ">PACKETS"], 2);
+    for drop in state.drops.iter().flat_map(|drops| &drops.reasons) {
+        table.row([Cell::new(&drop.reason, Tone::Bad), drop.packets.into()]);
+    }
+    table
 }
 
 fn state_fields(state: &SessionStateView, fields: &mut Fields) {
@@ -115,6 +133,14 @@ fn state_fields(state: &SessionStateView, fields: &mut Fields) {
     let oldest = buffer.oldest.map(|time| format!(", the oldest for {}", ago(time))).unwrap_or_default();
     let held = format!("{} packets, {}{oldest}", number(buffer.packets), octets(buffer.octets as u64));
     fields.field("buffer", held);
+    let dropped: u64 = state.drops.iter().flat_map(|drops| &drops.reasons).map(|drop| drop.packets).sum();
+    match &state.drops {
+        Some(drops) => {
+            let text = format!("{} packets, the first {} ago", number(dropped), ago(drops.since));
+            fields.field("drops", Cell::bad(text));
+        }
+        None => fields.field("drops", "none known; those of all sessions: `causeway drops`"),
+    }
 }
 
 fn section(name: &str, mut table: Table, output: &mut Output) -> io::Result<()> {

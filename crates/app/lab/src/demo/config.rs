@@ -33,6 +33,9 @@ upf:
         port: {METRICS_PORT}
       - address: 127.0.0.1
         port: {METRICS_PORT}
+  # The users are emulated.
+  management:
+    capture: everyone
 "
     )
 }

@@ -18,6 +18,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
     let upf = &config.upf;
     servers(upf, &mut found);
+    advertised(upf, &mut found);
     smfs(upf, &mut found);
     ethernet::check(upf, &mut found);
     switch::check(upf, &mut found);
@@ -152,6 +153,23 @@ fn servers(upf: &Upf, found: &mut Problems) {
     }
     endpoints(pfcp.iter().chain(&gtpu), found);
     endpoints(http.iter(), found);
+}
+
+/// An advertised address has the IP version of the address that it stands for.
+fn advertised(upf: &Upf, found: &mut Problems) {
+    let pfcp = upf.pfcp.server.iter().map(|server| (server.address, &server.advertise));
+    let pfcp = pfcp.enumerate().map(|(n, server)| (format!("upf.pfcp.server[{n}].advertise"), server));
+    let gtpu = upf.gtpu.server.iter().map(|server| (server.address, &server.advertise));
+    let gtpu = gtpu.enumerate().map(|(n, server)| (format!("upf.gtpu.server[{n}].advertise"), server));
+    let is_switch = upf.remote_switch().is_some();
+    let of_switch = gtpu.clone().filter(|(_, (_, all))| is_switch && !all.is_empty());
+    found.extend(of_switch.map(|(key, _)| (key, Problem::SwitchAdvertises)));
+    for (key, (address, all)) in pfcp.chain(gtpu) {
+        let Some(address) = address else { continue };
+        if let Some(other) = all.iter().find(|ip| ip.is_ipv4() != address.is_ipv4()) {
+            found.push((key, Problem::AdvertisedVersion { advertised: *other, address }));
+        }
+    }
 }
 
 /// Pairs of address and port, and of interface and port, are unique.

@@ -120,7 +120,12 @@ fn address_and_dev(server: &mut Section<'_>) -> (Option<IpAddr>, Option<String>)
 
 fn pfcp_server(server: &mut Section<'_>) -> PfcpServer {
     let (address, dev) = address_and_dev(server);
-    PfcpServer { address, dev, port: server.value("port", values::port).unwrap_or(PFCP_PORT) }
+    PfcpServer {
+        address,
+        dev,
+        port: server.value("port", values::port).unwrap_or(PFCP_PORT),
+        advertise: server.value("advertise", values::advertised).unwrap_or_default(),
+    }
 }
 
 fn smf(smf: &mut Section<'_>) -> Smf {
@@ -174,6 +179,7 @@ fn gtpu_server(server: &mut Section<'_>) -> GtpuServer {
         address,
         dev,
         port: server.value("port", values::port).unwrap_or(GTPU_PORT),
+        advertise: server.value("advertise", values::advertised).unwrap_or_default(),
         network_instance: server.value("network_instance", values::network),
         mtu: server.value("mtu", values::number(SMALLEST_N3_MTU..=65_535)),
         fragment: server.value("fragment", values::flag).unwrap_or_default(),

@@ -144,6 +144,17 @@ words!(
 );
 
 words!(
+    /// Who may read the packets of sessions over the management API.
+    Capture {
+        Restricted = "restricted" "Whoever shows a token or a client certificate, or may use the Unix socket.",
+        /// Whoever may call the management API.
+        Everyone = "everyone",
+        /// Nobody.
+        Off = "off",
+    }
+);
+
+words!(
     /// The handling of the sessions of an SMF that does not respond to Heartbeat Requests.
     PathFailure {
         Keep = "keep" "They stay, and their traffic continues.",

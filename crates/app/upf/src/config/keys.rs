@@ -38,6 +38,11 @@ pub const KEYS: &[Key] = &[
     key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),
     key("upf.pfcp.server[].port", "8805", "UDP port of N4"),
     key(
+        "upf.pfcp.server[].advertise",
+        "none",
+        "address that SMFs are told instead, behind address translation; one of each IP version, comma-separated",
+    ),
+    key(
         "upf.pfcp.accept_from",
         "auto",
         "interfaces that accept N4, comma-separated; auto: that of the address, and this host; any",
@@ -91,6 +96,11 @@ pub const KEYS: &[Key] = &[
         "mode udp: interface whose addresses to use; modes af_xdp and tpacket: interface of the sockets",
     ),
     key("upf.gtpu.server[].port", "2152", "UDP port of GTP-U"),
+    key(
+        "upf.gtpu.server[].advertise",
+        "none",
+        "address in F-TEIDs instead, behind address translation; one of each IP version, comma-separated",
+    ),
     key("upf.gtpu.server[].network_instance", "all", "network instance that the address serves"),
     key("upf.gtpu.server[].mtu", "that of its interface", "largest outer packet that is sent, in octets"),
     key(
@@ -103,14 +113,14 @@ pub const KEYS: &[Key] = &[
         "auto",
         "interfaces that accept N3 in mode udp, comma-separated; auto: that of the address, and this host; any",
     ),
-    key(
+    live(
         "upf.gtpu.echo.interval",
         "0s",
         "interval of Echo Requests to a GTP-U peer, 60s or more; 0 sends none",
     ),
-    key("upf.gtpu.echo.timeout", "5s", "T3: timeout of an Echo Response"),
-    key("upf.gtpu.echo.retries", "3", "retransmissions before the path is reported as down"),
-    key("upf.session[].subnet", "10.45.0.0/16", "UE address pool"),
+    live("upf.gtpu.echo.timeout", "5s", "T3: timeout of an Echo Response"),
+    live("upf.gtpu.echo.retries", "3", "retransmissions before the path is reported as down"),
+    live("upf.session[].subnet", "10.45.0.0/16", "UE address pool"),
     key(
         "upf.session[].mode",
         "tun",
@@ -125,13 +135,13 @@ pub const KEYS: &[Key] = &[
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
     key("upf.session[].dev", "causeway0", "TUN device, created when missing; the interface of mode af_xdp"),
     key("upf.session[].mtu", "1400", "MTU of the TUN device, or largest packet sent in mode af_xdp"),
-    key(
+    live(
         "upf.session[].ue_pool",
         "the subnet",
         "part of the subnet from which the UPF allocates UE addresses (UEIP)",
     ),
-    key("upf.session[].pool_identity", "none", "UE IP address Pool Identity by which SMFs choose the pool"),
-    key(
+    live("upf.session[].pool_identity", "none", "UE IP address Pool Identity by which SMFs choose the pool"),
+    live(
         "upf.session[].framed_routes",
         "none",
         "prefixes outside the subnet that may contain framed routes, comma-separated",
@@ -153,11 +163,11 @@ pub const KEYS: &[Key] = &[
     key("upf.n6_tunnel[].dnn", "internet", "data network of N6 tunnels that end at the UPF"),
     key("upf.n6_tunnel[].address", "none", "tunnel address of the UPF, routed to the TUN device"),
     key("upf.n6_tunnel[].port", "5555", "UDP port of the UPF"),
-    key("upf.forwarding_policy[].name", "none", "Forwarding Policy Identifier that SMFs send"),
-    key("upf.forwarding_policy[].drop", "false", "true: drop the traffic"),
-    key("upf.forwarding_policy[].dnn", "none", "data network to which the traffic is sent"),
-    key("upf.forwarding_policy[].dscp", "none", "DSCP of the packets"),
-    key(
+    live("upf.forwarding_policy[].name", "none", "Forwarding Policy Identifier that SMFs send"),
+    live("upf.forwarding_policy[].drop", "false", "true: drop the traffic"),
+    live("upf.forwarding_policy[].dnn", "none", "data network to which the traffic is sent"),
+    live("upf.forwarding_policy[].dscp", "none", "DSCP of the packets"),
+    live(
         "upf.forwarding_policy[].redirect",
         "none",
         "redirect target of uplink traffic: a URL for HTTP, or address and port",
@@ -260,8 +270,8 @@ pub const KEYS: &[Key] = &[
     key("upf.qos.averaging_window", "5ms", "burst size, as time at the full rate"),
     key("upf.qos.slice[].sst", "none", "Slice/Service Type of a limited network slice"),
     key("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
-    key("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
-    key("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
+    live("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
+    live("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
     key(
         "upf.metrics.server[].address",
         "127.0.0.1",
@@ -274,18 +284,23 @@ pub const KEYS: &[Key] = &[
         "address of /api; beyond loopback it needs tls and a token_file or client_ca",
     ),
     key("upf.management.server[].port", "9099", "TCP port of this address"),
-    key(
+    live(
         "upf.management.tls.certificate",
         "none",
         "file of the certificate of upf.management.server with its chain, in PEM",
     ),
-    key("upf.management.tls.key", "none", "file of the private key of the certificate, in PEM"),
-    key(
+    live("upf.management.tls.key", "none", "file of the private key of the certificate, in PEM"),
+    live(
         "upf.management.tls.client_ca",
         "none",
         "file of the authorities whose certificates clients must have, in PEM",
     ),
-    key("upf.management.token_file", "none", "file of the token that calls of /api over TCP must have"),
+    live("upf.management.token_file", "none", "file of the token that calls of /api over TCP must have"),
+    live(
+        "upf.management.capture",
+        "restricted",
+        "who may read packets over /api: restricted: with a token or client certificate, or over the socket; everyone; off",
+    ),
     key("upf.management.socket.path", "none", "path of a Unix socket of /api"),
     key("upf.management.socket.mode", "0660", "permissions of the socket"),
     key("upf.management.socket.group", "none", "group that owns the socket, by name or number"),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
+use super::enums::Capture;
 use super::model::{DEFAULT_ADDRESS, Upf};
 use super::problem::Problem;
 use super::section::Section;
@@ -25,6 +26,8 @@ pub struct ManagementAccess {
     pub token_file: Option<PathBuf>,
     /// A Unix socket.
     pub socket: ManagementSocket,
+    /// Who may read the packets of sessions.
+    pub capture: Capture,
 }
 
 /// A listening address of the management API.
@@ -88,6 +91,7 @@ impl ManagementAccess {
             tls: management.section("tls", ManagementTls::read),
             token_file: management.value("token_file", file),
             socket: management.section("socket", ManagementSocket::read),
+            capture: management.value("capture", values::word).unwrap_or_default(),
         }
     }
 }
@@ -137,7 +141,7 @@ fn mode(text: &str) -> Result<u32, Problem> {
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
     let mut missing = |key: &str, what| found.push((format!("upf.management.{key}"), Problem::Missing(what)));
-    let ManagementAccess { server, tls, token_file, socket } = &upf.management;
+    let ManagementAccess { server, tls, token_file, socket, .. } = &upf.management;
     match (&tls.certificate, &tls.key) {
         (Some(_), None) => missing("tls.key", "give the file of the private key of the certificate"),
         (None, Some(_)) => missing("tls.certificate", "give the file of the certificate of this key"),

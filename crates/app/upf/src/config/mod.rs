@@ -37,8 +37,8 @@ pub use crate::data_planes::DataPlane;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{
-    GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf, Switch,
-    UnknownStations, WhenFull,
+    Capture, GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf,
+    Switch, UnknownStations, WhenFull,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
@@ -92,6 +92,17 @@ impl Config {
         let config = decoded(text, overrides, &reader);
         let errors = reader.errors.into_inner();
         if errors.is_empty() { Ok(config) } else { Err(ConfigErrors(errors)) }
+    }
+
+    /// Where a key of a file that [`Config::load`] accepts is given; if it is not, its group, or the file.
+    pub fn origin(file: Option<&Path>, overrides: &Overrides, key: &str) -> Origin {
+        let Some(path) = file else { return Origin::Default };
+        let reader = Reader::new(Origins::new(file));
+        drop(decoded(&read(path).unwrap_or_default(), overrides, &reader));
+        match reader.origins.into_inner().of(key) {
+            Origin::Default => Origin::File(path.to_owned()),
+            origin => origin,
+        }
     }
 
     /// The configuration as a file that [`Config::load`] reads as this configuration.

@@ -16,7 +16,7 @@ use super::memory::Memory;
 use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{EchoConfig, Routing};
-use super::serialize::{octets, prefixes, shown, shown_if_any, span};
+use super::serialize::{addresses, octets, prefixes, shown, shown_if_any, span};
 use super::switch::P4Switch;
 use super::workers::Workers;
 use crate::data_planes::DataPlane;
@@ -176,6 +176,9 @@ pub struct GtpuServer {
     pub dev: Option<String>,
     /// The UDP port.
     pub port: u16,
+    /// The addresses in F-TEIDs instead, at most one of each IP version.
+    #[serde(serialize_with = "addresses", skip_serializing_if = "Vec::is_empty")]
+    pub advertise: Vec<IpAddr>,
     /// The network instance of the address; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_instance: Option<String>,
@@ -189,7 +192,15 @@ pub struct GtpuServer {
 impl Default for GtpuServer {
     /// A server without address and interface.
     fn default() -> Self {
-        Self { address: None, dev: None, port: GTPU_PORT, network_instance: None, mtu: None, fragment: false }
+        Self {
+            address: None,
+            dev: None,
+            port: GTPU_PORT,
+            advertise: Vec::new(),
+            network_instance: None,
+            mtu: None,
+            fragment: false,
+        }
     }
 }
 

@@ -118,7 +118,7 @@ fn own(text: &str, port: u16) -> Result<SocketAddr, Problem> {
 
 fn pfcp_server(text: &str) -> Result<PfcpServer, Problem> {
     let socket = own(text, PFCP_PORT)?;
-    Ok(PfcpServer { address: Some(socket.ip()), dev: None, port: socket.port() })
+    Ok(PfcpServer::at(socket.ip(), socket.port()))
 }
 
 fn smf(text: &str) -> Result<Smf, Problem> {

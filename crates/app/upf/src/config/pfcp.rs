@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::enums::{PathFailure, RequestPort, Switch};
 use super::host::AcceptFrom;
 use super::model::{DEFAULT_ADDRESS, PFCP_PORT};
-use super::serialize::{prefixes, shown, span};
+use super::serialize::{addresses, prefixes, shown, span};
 
 /// N4.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -54,7 +54,7 @@ pub struct Pfcp {
 impl Default for Pfcp {
     fn default() -> Self {
         Self {
-            server: vec![PfcpServer { address: Some(DEFAULT_ADDRESS), dev: None, port: PFCP_PORT }],
+            server: vec![PfcpServer::at(DEFAULT_ADDRESS, PFCP_PORT)],
             accept_from: AcceptFrom::default(),
             client: PfcpClient::default(),
             heartbeat: Heartbeat::default(),
@@ -85,6 +85,16 @@ pub struct PfcpServer {
     pub dev: Option<String>,
     /// The UDP port.
     pub port: u16,
+    /// The addresses that SMFs are told instead, at most one of each IP version.
+    #[serde(serialize_with = "addresses", skip_serializing_if = "Vec::is_empty")]
+    pub advertise: Vec<IpAddr>,
+}
+
+impl PfcpServer {
+    /// The socket of an address.
+    pub const fn at(address: IpAddr, port: u16) -> Self {
+        Self { address: Some(address), dev: None, port, advertise: Vec::new() }
+    }
 }
 
 /// The SMFs to which the UPF sends Association Setup Requests.

@@ -81,6 +81,22 @@ pub enum Problem {
         /// The address.
         address: IpAddr,
     },
+    /// An advertised address of another IP version than that of the socket.
+    #[error(
+        "{advertised} stands for {address}, which is of the other IP version: give an address of the same"
+    )]
+    AdvertisedVersion {
+        /// The advertised address.
+        advertised: IpAddr,
+        /// The address of the socket.
+        address: IpAddr,
+    },
+    /// An advertised address of a switch.
+    #[error("a switch has its addresses in its tables, and advertises no others: remove `advertise`")]
+    SwitchAdvertises,
+    /// Something that a reload cannot put into force.
+    #[error("{0}")]
+    NotInForce(String),
     /// Two keys of which only one may be given.
     #[error("give `address` or `dev`, not both")]
     AddressAndDev,

@@ -2,8 +2,12 @@
 
 use serde_yaml_ng::Value;
 
+use super::enums::N6Mode;
+use super::forwarding::ForwardingPolicy;
 use super::keys::{KEYS, Key};
-use super::model::{Config, Upf};
+use super::management;
+use super::model::{Config, Session, Upf};
+use super::qos::Slice;
 
 /// What became of a new configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -21,6 +25,13 @@ impl Reloaded {
         let changed =
             |from, to| changed_keys(&whole(from), &whole(to)).into_iter().map(|key| key.path).collect();
         Self { applied: changed(old, next), at_restart: changed(next, new) }
+    }
+
+    /// A file that a key names has other contents, which are in force.
+    pub(crate) fn add_file(&mut self, key: &'static str) {
+        if !self.applied.contains(&key) {
+            self.applied.push(key);
+        }
     }
 }
 
@@ -47,9 +58,17 @@ fn values<'a>(value: &'a Value, path: &[&str]) -> Vec<Option<&'a Value>> {
 }
 
 impl Upf {
-    /// This configuration with the values of `new` for the keys that a running UPF follows ([`Key::live`]).
+    /// This configuration with the values of `new` for the keys that a running UPF follows ([`Key::live`]), where it can:
+    /// `start` is the configuration that it was started with, which opened its devices.
+    ///
+    /// - A UE address pool may come or change on a TUN device that was opened at the start, and go if no other pool has to
+    ///   wait for a restart.
+    /// - A forwarding policy may come or change if there was one at the start, or a tunnel over N6: otherwise SMFs were
+    ///   told that there are none. One that goes stays until a restart, since rules may name it.
+    /// - The rates of a slice may change, the set of slices not.
+    /// - Access to the management API changes if what is listened to is protected afterwards.
     #[must_use]
-    pub(crate) fn with_live_keys(&self, new: &Self) -> Self {
+    pub(crate) fn with_live_keys(&self, new: &Self, start: &Self) -> Self {
         let mut upf = self.clone();
         let (pfcp, routes) = (&mut upf.pfcp, &mut upf.framed_routes);
         pfcp.client = new.pfcp.client.clone();
@@ -70,6 +89,151 @@ impl Upf {
         routes.max_per_session = new.framed_routes.max_per_session;
         upf.ue_address_quarantine = new.ue_address_quarantine;
         upf.applications.clone_from(&new.applications);
+        upf.gtpu.echo = new.gtpu.echo.clone();
+        upf.session = self.live_pools(new, start);
+        if !(start.forwarding_policy.is_empty() && start.n6_tunnel.is_empty()) {
+            upf.forwarding_policy = live_policies(&self.forwarding_policy, &new.forwarding_policy);
+        }
+        upf.qos.slice = live_slices(&self.qos.slice, &new.qos.slice);
+        upf.management.tls = new.management.tls.clone();
+        upf.management.token_file.clone_from(&new.management.token_file);
+        upf.management.capture = new.management.capture;
+        if !management::check(&upf).is_empty() {
+            // The addresses that are listened to would be open.
+            upf.management = self.management.clone();
+        }
         upf
+    }
+
+    /// The pools that can be in force.
+    fn live_pools(&self, new: &Self, start: &Self) -> Vec<Session> {
+        // A switch has the pools in its tables.
+        if start.dataplane.is_switch() {
+            return self.session.clone();
+        }
+        let known = |session: &Session| self.session.iter().find(|known| known.is_same_pool(session));
+        let has_gateways = start.session.iter().any(|session| session.gateway.is_some());
+        let has_device = |session: &Session| {
+            let is_its = |opened: &&Session| opened.dev == session.dev && opened.dnn == session.dnn;
+            let opened = start.session.iter().find(is_its);
+            let is_open = |opened: &Session| {
+                opened.mode == N6Mode::Tun && session.mode == opened.mode && session.mtu == opened.mtu
+            };
+            opened.is_some_and(is_open) && (has_gateways || session.gateway.is_none())
+        };
+        let of_new = |session: &Session| match known(session) {
+            Some(known) if known.mode != N6Mode::Tun => Some(known.clone()),
+            Some(known) => Some(Session {
+                ue_pool: session.ue_pool,
+                pool_identity: session.pool_identity.clone(),
+                framed_routes: session.framed_routes.clone(),
+                ..known.clone()
+            }),
+            None => has_device(session).then(|| session.clone()),
+        };
+        let mut pools: Vec<Session> = new.session.iter().filter_map(of_new).collect();
+        // While a new pool waits for a restart, none goes: it may be meant to take its place.
+        let may_go = pools.len() == new.session.len();
+        let is_kept = |known: &&Session| {
+            !(may_go && known.mode == N6Mode::Tun)
+                && !new.session.iter().any(|session| session.is_same_pool(known))
+        };
+        // A pool that took the addresses of one that stays would give them to other UEs.
+        let stay: Vec<Session> = self.session.iter().filter(is_kept).cloned().collect();
+        pools.retain(|pool| {
+            let overlaps =
+                |kept: &Session| kept.subnet.contains(&pool.subnet) || pool.subnet.contains(&kept.subnet);
+            !stay.iter().any(overlaps)
+        });
+        pools.extend(stay);
+        pools
+    }
+}
+
+impl Session {
+    /// The same subnet behind the same device.
+    pub(crate) fn is_same_pool(&self, other: &Self) -> bool {
+        (self.subnet, &self.dev, &self.dnn) == (other.subnet, &other.dev, &other.dnn)
+    }
+}
+
+/// The new policies, then those that go.
+fn live_policies(old: &[ForwardingPolicy], new: &[ForwardingPolicy]) -> Vec<ForwardingPolicy> {
+    let is_gone = |policy: &&ForwardingPolicy| !new.iter().any(|next| next.name == policy.name);
+    new.iter().chain(old.iter().filter(is_gone)).cloned().collect()
+}
+
+/// The slices of `old` in the order and with the rates of `new`, then those that go.
+fn live_slices(old: &[Slice], new: &[Slice]) -> Vec<Slice> {
+    let is_in = |slices: &[Slice], slice: &Slice| slices.iter().any(|other| other.id() == slice.id());
+    let there = new.iter().filter(|slice| is_in(old, slice));
+    there.chain(old.iter().filter(|slice| !is_in(new, slice))).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Overrides;
+    use super::*;
+
+    fn upf(text: &str) -> Upf {
+        Config::parse(None, &format!("{{upf: {{{text}}}}}"), &Overrides::default()).unwrap().upf
+    }
+
+    fn subnets(upf: &Upf) -> Vec<String> {
+        upf.session.iter().map(|session| session.subnet.to_string()).collect()
+    }
+
+    // Input:  a UPF with a TUN device; pools on it come, change and go; others are on a new device, or have another MTU.
+    // Output: those on the device are in force, in the order of the file; the others wait for a restart.
+    #[test]
+    fn pools_follow_on_devices_that_are_open() {
+        let start = upf("session: [{subnet: 10.45.0.0/16, gateway: 10.45.0.1}]");
+        let pool = |subnet: &str, more: &str| format!("{{subnet: {subnet}{more}}}");
+        let (a, b) =
+            (pool("10.45.0.0/16", ", gateway: 10.45.0.1, ue_pool: 10.45.7.0/24"), pool("10.46.0.0/16", ""));
+        let c = pool("10.47.0.0/16", ", dnn: ims, dev: other");
+        let new = upf(&format!("session: [{b}, {a}, {c}]"));
+        let next = start.with_live_keys(&new, &start);
+        assert_eq!(subnets(&next), ["10.46.0.0/16", "10.45.0.0/16"]);
+        let renamed = upf(&format!("session: [{c}]"));
+        assert_eq!(subnets(&start.with_live_keys(&renamed, &start)), ["10.45.0.0/16"]);
+        assert_eq!(next.session[1].ue_pool, "10.45.7.0/24".parse().ok());
+        assert_eq!(subnets(&next.with_live_keys(&upf(&format!("session: [{b}]")), &start)), ["10.46.0.0/16"]);
+        let wider = upf("session: [{subnet: 10.48.0.0/16, mtu: 1300}]");
+        assert_eq!(subnets(&next.with_live_keys(&wider, &start)), subnets(&next));
+        let moved = upf("session: [{subnet: 10.45.0.0/16, gateway: 10.45.0.9, nat: true}]");
+        assert_eq!(start.with_live_keys(&moved, &start).session, start.session);
+        let switch = Upf { dataplane: crate::config::DataPlane::named("switch").unwrap(), ..start.clone() };
+        assert_eq!(switch.with_live_keys(&new, &switch).session, switch.session);
+    }
+
+    // Input:  policies and slices come, change and go.
+    // Output: policies come and change where some were there at the start, and go at a restart; of slices, the rates
+    //         change.
+    #[test]
+    fn policies_and_rates_follow() {
+        let start = upf("forwarding_policy: [{name: a}, {name: b}], qos: {slice: [{sst: 1, uplink: 1Mbps}]}");
+        let new = upf(
+            "forwarding_policy: [{name: c}, {name: a, drop: true}], qos: {slice: [{sst: 2}, {sst: 1, uplink: 2Mbps}]}",
+        );
+        let next = start.with_live_keys(&new, &start);
+        let named: Vec<_> = next.forwarding_policy.iter().map(|it| (it.name.as_str(), it.drop)).collect();
+        assert_eq!(named, [("c", false), ("a", true), ("b", false)]);
+        assert_eq!(next.qos.slice, [new.qos.slice[1].clone()]);
+        let bare = upf("");
+        assert!(bare.with_live_keys(&new, &bare).forwarding_policy.is_empty());
+    }
+
+    // Input:  the addresses beyond loopback go, and so do TLS and the token; only the latter.
+    // Output: the server that still listens stays protected.
+    #[test]
+    fn a_server_that_still_listens_stays_protected() {
+        let text =
+            "management: {server: [{address: 192.0.2.1}], tls: {certificate: a, key: b}, token_file: c}";
+        let (start, new) = (upf(text), upf(""));
+        assert_eq!(start.with_live_keys(&new, &start).management, start.management);
+        let other =
+            upf("management: {server: [{address: 192.0.2.1}], tls: {certificate: d, key: e}, token_file: f}");
+        assert_eq!(start.with_live_keys(&other, &start).management, other.management);
     }
 }

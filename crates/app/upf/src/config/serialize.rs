@@ -1,6 +1,7 @@
 //! Serializes values in the syntax of a configuration file.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use causeway_types::{Bitrate, IpNet, Span};
 use serde::Serializer;
@@ -34,6 +35,12 @@ pub(super) fn shown_if_any<T: fmt::Display, S: Serializer>(
         Some(value) => serializer.collect_str(value),
         None => serializer.serialize_none(),
     }
+}
+
+/// Addresses as one comma-separated value.
+pub(super) fn addresses<S: Serializer>(ips: &[IpAddr], serializer: S) -> Result<S::Ok, S::Error> {
+    let texts: Vec<_> = ips.iter().map(IpAddr::to_string).collect();
+    serializer.serialize_str(&texts.join(", "))
 }
 
 /// Prefixes as one comma-separated value.

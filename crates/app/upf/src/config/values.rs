@@ -121,6 +121,16 @@ pub(super) fn prefixes(text: &str) -> Result<Vec<IpNet>, Problem> {
     text.split(',').map(|word| one(word.trim())).collect()
 }
 
+/// Comma-separated addresses that peers are told, at most one of each IP version.
+pub(super) fn advertised(text: &str) -> Result<Vec<IpAddr>, Problem> {
+    let all: Vec<IpAddr> = text.split(',').map(|word| own_address(word.trim())).collect::<Result<_, _>>()?;
+    let is_twice = |v4: bool| all.iter().filter(|ip| ip.is_ipv4() == v4).count() > 1;
+    if is_twice(true) || is_twice(false) {
+        return Err(wrong(text, "an IPv4 address, an IPv6 address, or one of each"));
+    }
+    Ok(all)
+}
+
 /// Comma-separated, distinct core numbers.
 pub(super) fn cores(text: &str) -> Result<Vec<usize>, Problem> {
     let expected = || wrong(text, "a list of distinct core numbers, for example 2, 3");

@@ -11,12 +11,12 @@ use causeway_ports::PortError;
 use causeway_ports::netlink::{Link, LinkEvents, RouteTable};
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_types::IpNet;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info, warn};
 
 use super::routes::Route;
-use crate::config::{N6Mode, Upf};
-use crate::open::tun_options;
+use crate::config::{N6Mode, Session, Upf};
+use crate::open::{AddressTranslation, tun_options};
 
 /// The interval of device checks: a device that was created anew, or went down, has lost its routes.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(500);
@@ -29,6 +29,8 @@ enum RouteJob<K> {
     /// Routes to add before the plan is applied.
     Announce(K, Vec<Route>),
     Withdraw(Vec<Route>),
+    /// The pools behind TUN devices are these from now on.
+    Pools(Vec<TunOptions>, Vec<Session>, oneshot::Sender<Result<(), String>>),
 }
 
 /// The result of the routes of a plan, with the error.
@@ -43,7 +45,7 @@ pub(super) struct KernelRoutes<K> {
 
 impl<K: Send + 'static> KernelRoutes<K> {
     /// Removes the routes of a former run, and starts the thread if a data network has a TUN device.
-    pub(super) fn start(upf: &Upf) -> io::Result<Self> {
+    pub(super) fn start(upf: &Upf, translation: AddressTranslation) -> io::Result<Self> {
         let (jobs, work) = channel();
         let (result_sender, results) = mpsc::unbounded_channel();
         let mut behind_tun = upf.session.iter().filter(|session| session.mode == N6Mode::Tun).peekable();
@@ -51,12 +53,12 @@ impl<K: Send + 'static> KernelRoutes<K> {
             return Ok(Self { jobs: None, results, thread: None });
         }
         let (table, is_used) = (upf.framed_routes.table, behind_tun.any(|it| !it.framed_routes.is_empty()));
-        let devices = tun_options(upf);
-        let run = move || match Routes::open(table, is_used, devices) {
+        let pools = Pools { devices: tun_options(upf), translation };
+        let run = move || match Routes::open(table, is_used, pools) {
             Ok(routes) => routes.run(&work, &result_sender),
-            Err(error) => {
+            Err((error, pools)) => {
                 warn!("framed routes are refused, their routing table cannot be used: {error}");
-                refuse(&work, &result_sender, &error);
+                refuse(&work, &result_sender, &error, pools);
             }
         };
         let thread = thread::Builder::new().name("routes".into()).spawn(run)?;
@@ -73,6 +75,18 @@ impl<K: Send + 'static> KernelRoutes<K> {
         if !routes.is_empty() {
             self.send_job(RouteJob::Withdraw(routes));
         }
+    }
+
+    /// Queues other addresses, routes and address translation of the pools behind the TUN devices. If they cannot be set,
+    /// the earlier ones stay, and the result says why.
+    pub(super) fn set_pools(&self, upf: &Upf) -> oneshot::Receiver<Result<(), String>> {
+        let (reply, result) = oneshot::channel();
+        match &self.jobs {
+            // As below.
+            Some(jobs) => drop(jobs.send(RouteJob::Pools(tun_options(upf), upf.session.clone(), reply))),
+            None => drop(reply.send(Ok(()))),
+        }
+        result
     }
 
     fn send_job(&self, job: RouteJob<K>) {
@@ -104,10 +118,64 @@ fn refuse<K>(
     work: &Receiver<RouteJob<K>>,
     result_sender: &mpsc::UnboundedSender<RouteResult<K>>,
     why: &PortError,
+    mut pools: Pools,
 ) {
     for job in work {
-        if let RouteJob::Announce(plan, _) = job {
-            let _ = result_sender.send((plan, Err(format!("framed routes cannot be installed: {why}"))));
+        match job {
+            RouteJob::Announce(plan, _) => {
+                let _ = result_sender.send((plan, Err(format!("framed routes cannot be installed: {why}"))));
+            }
+            RouteJob::Pools(devices, sessions, reply) => drop(reply.send(pools.set(devices, &sessions))),
+            RouteJob::Withdraw(_) => {}
+        }
+    }
+}
+
+/// The pools of the TUN devices in the kernel.
+struct Pools {
+    devices: Vec<TunOptions>,
+    translation: AddressTranslation,
+}
+
+impl Pools {
+    /// Sets other pools; after an error, the earlier ones are set.
+    fn set(&mut self, devices: Vec<TunOptions>, sessions: &[Session]) -> Result<(), String> {
+        let earlier = |name: &str| self.devices.iter().find(|device| device.device == name);
+        for device in &devices {
+            let before = earlier(&device.device).cloned().unwrap_or_else(|| device.clone());
+            if let Err(error) = TunPort::change(&before, device) {
+                self.restore(&devices);
+                return Err(error.to_string());
+            }
+        }
+        // A device without pools keeps its port, and loses its addresses.
+        let is_gone = |device: &&TunOptions| !devices.iter().any(|it| it.device == device.device);
+        let bare: Vec<TunOptions> = self
+            .devices
+            .iter()
+            .filter(is_gone)
+            .map(|device| TunOptions { addresses: Vec::new(), routes: Vec::new(), ..device.clone() })
+            .collect();
+        for device in &bare {
+            let before = earlier(&device.device).unwrap_or(device);
+            if let Err(error) = TunPort::change(before, device) {
+                warn!("addresses and routes of {}: {error}", device.device);
+            }
+        }
+        if let Err(error) = self.translation.follow(sessions) {
+            self.restore(&devices);
+            return Err(error.to_string());
+        }
+        self.devices = devices.into_iter().chain(bare).collect();
+        Ok(())
+    }
+
+    fn restore(&self, instead: &[TunOptions]) {
+        for device in &self.devices {
+            let tried = instead.iter().find(|it| it.device == device.device).unwrap_or(device);
+            if let Err(error) = TunPort::change(tried, device) {
+                warn!("addresses and routes of {}: {error}", device.device);
+            }
         }
     }
 }
@@ -116,13 +184,25 @@ fn refuse<K>(
 struct Routes {
     table: RouteTable,
     wanted: BTreeSet<Route>,
-    devices: Vec<TunOptions>,
+    pools: Pools,
+    /// The routing table is consulted.
+    has_rules: bool,
     events: LinkEvents,
     looked: Instant,
 }
 
 impl Routes {
-    fn open(table: u32, is_used: bool, devices: Vec<TunOptions>) -> Result<Self, PortError> {
+    fn open(table: u32, is_used: bool, pools: Pools) -> Result<Self, (PortError, Pools)> {
+        match Self::open_table(table, is_used) {
+            Ok((own, events)) => {
+                let looked = Instant::now();
+                Ok(Self { table: own, wanted: BTreeSet::new(), pools, has_rules: is_used, events, looked })
+            }
+            Err(error) => Err((error, pools)),
+        }
+    }
+
+    fn open_table(table: u32, is_used: bool) -> Result<(RouteTable, LinkEvents), PortError> {
         let mut own = RouteTable::open(table)?;
         let left = own.clear()?;
         if left > 0 {
@@ -132,8 +212,16 @@ impl Routes {
             own.add_rules()?;
             info!("framed routes are in routing table {table}");
         }
-        let events = LinkEvents::open()?;
-        Ok(Self { table: own, wanted: BTreeSet::new(), devices, events, looked: Instant::now() })
+        Ok((own, LinkEvents::open()?))
+    }
+
+    /// Has the kernel consult the routing table, if a pool has ranges of framed routes for the first time.
+    fn add_rules(&mut self, sessions: &[Session]) -> Result<(), String> {
+        if !self.has_rules && sessions.iter().any(|session| !session.framed_routes.is_empty()) {
+            self.table.add_rules().map_err(|error| error.to_string())?;
+            self.has_rules = true;
+        }
+        Ok(())
     }
 
     fn run<K>(mut self, work: &Receiver<RouteJob<K>>, result_sender: &mpsc::UnboundedSender<RouteResult<K>>) {
@@ -178,6 +266,11 @@ impl Routes {
                         routes.extend(more);
                     }
                     self.withdraw(&routes);
+                }
+                RouteJob::Pools(devices, sessions, reply) => {
+                    // The daemon may have ended.
+                    let set = self.add_rules(&sessions).and_then(|()| self.pools.set(devices, &sessions));
+                    let _ = reply.send(set);
                 }
             }
         }
@@ -248,7 +341,7 @@ impl Routes {
             Ok(changed) => changed,
             Err(error) => return warn!("framed routes: {error}"),
         };
-        for device in self.devices.iter().filter(|device| changed.has(&device.device)) {
+        for device in self.pools.devices.iter().filter(|device| changed.has(&device.device)) {
             if let Err(error) = TunPort::restore(device) {
                 warn!("addresses and routes of {}: {error}", device.device);
             }

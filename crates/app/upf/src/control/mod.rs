@@ -5,6 +5,7 @@ mod gtpu_paths;
 mod kernel_routes;
 mod log;
 mod networks;
+mod reload;
 mod request_times;
 mod routes;
 mod settings;
@@ -23,18 +24,18 @@ use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_pfcp::Header;
 use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
-use causeway_types::{IdCipher, IpNet, NodeId, Time};
+use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
 
 use crate::clock::Clock;
-use crate::config::{Reloaded, Upf};
+use crate::config::{Session, Upf};
 use crate::daemon::{OwnerRequest, Totals};
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status, PortCounters};
 use crate::memory::{Budget, Reading, rounded};
-use crate::open;
+use crate::open::AddressTranslation;
 use crate::wall::{self, Wall};
 use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
 use crate::worker::{Report, WorkerHandle};
@@ -67,11 +68,14 @@ pub(crate) enum Stop {
     Now,
 }
 
-/// A new configuration, and where to say what became of it.
+/// A new configuration, which holds only what a running UPF can follow.
 #[derive(Debug)]
-pub(crate) struct Reload {
-    pub(crate) upf: Box<Upf>,
-    pub(crate) reply: oneshot::Sender<Reloaded>,
+pub(crate) enum Reload {
+    /// Prepare the kernel for its UE address pools. Those that go stay there until they are drained. The second reply
+    /// comes when that is done.
+    Pools { upf: Arc<Upf>, reply: oneshot::Sender<oneshot::Receiver<Result<(), String>>> },
+    /// Put it into force. These networks may set up associations, and these are beside the UPF.
+    Apply { upf: Arc<Upf>, smfs: Vec<IpNet>, neighbours: Vec<IpNet>, reply: oneshot::Sender<()> },
 }
 
 /// The inputs of the control thread.
@@ -87,6 +91,11 @@ pub(crate) struct ControlInputs {
     pub(crate) secret: IdCipher,
     /// The networks that may set up associations.
     pub(crate) smfs: Vec<IpNet>,
+    /// The N4 addresses that SMFs are told.
+    pub(crate) told: DualIp,
+    /// The configuration in force.
+    pub(crate) config: watch::Sender<Arc<Upf>>,
+    pub(crate) translation: AddressTranslation,
     pub(crate) n4: Vec<UdpSocket>,
     pub(crate) machine: HostWatch,
     /// Subscribed before the first reading of `machine`, so that no change between them is lost.
@@ -129,9 +138,8 @@ pub(crate) async fn run(
     n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
     let routes = FramedRoutes::new(&given.upf.session);
-    let kernel = KernelRoutes::start(&given.upf).map_err(RunError::Sockets)?;
-    let (config, in_force) = watch::channel(Arc::new(given.upf.clone()));
-    let n4_addresses = given.n4.iter().filter_map(|socket| socket.local_addr().ok()).collect();
+    let kernel = KernelRoutes::start(&given.upf, given.translation).map_err(RunError::Sockets)?;
+    let in_force = given.config.subscribe();
     let management = Management {
         started: given.clock.anchor(),
         control,
@@ -161,8 +169,9 @@ pub(crate) async fn run(
         asks,
         stops: given.stops,
         reloads: given.reloads,
-        config,
-        n4_addresses,
+        config: given.config,
+        topology: given.topology,
+        drained: Vec::new(),
         control_watch: given.control_watch,
         budget,
         reading: None,
@@ -194,7 +203,10 @@ struct Control {
     reloads: mpsc::UnboundedReceiver<Reload>,
     /// The configuration in force.
     config: watch::Sender<Arc<Upf>>,
-    n4_addresses: Vec<SocketAddr>,
+    /// The topology of the data plane, with the settings in force.
+    topology: Topology,
+    /// UE address pools that are not configured any more, and of which addresses are in use.
+    drained: Vec<Session>,
     control_watch: ControlWatch,
     budget: Budget,
     /// The last reading of the memory usage.
@@ -246,6 +258,7 @@ impl Control {
                 () = rung.notified() => {
                     heartbeat.beat();
                     self.look_at_memory();
+                    self.remove_drained();
                 }
                 Some(ask) = self.asks.recv() => {
                     heartbeat.set_activity(Activity::Management);
@@ -264,10 +277,9 @@ impl Control {
                     self.route_result(id, result);
                 }
                 Some(stop) = self.stops.recv() => self.stop(stop),
-                Some(Reload { upf, reply }) = self.reloads.recv() => {
+                Some(reload) = self.reloads.recv() => {
                     heartbeat.set_activity(Activity::Management);
-                    // The client may have left.
-                    let _ = reply.send(self.reload(&upf));
+                    self.reload(reload);
                 }
             }
         }
@@ -470,20 +482,6 @@ impl Control {
         let lost = |to, error| unsent(log, clock.now(), to, &error);
         sockets.flush(lost, |octets| n4.recycle(octets));
         self.times.sent(|| self.clock.now());
-    }
-
-    /// Applies the keys of a new configuration that a running UPF follows.
-    fn reload(&mut self, upf: &Upf) -> Reloaded {
-        let old = Arc::clone(&self.config.borrow());
-        let next = old.with_live_keys(upf);
-        let reloaded = Reloaded::new(&old, &next, upf);
-        if !reloaded.applied.is_empty() {
-            let allow = open::smf_networks(&next.pfcp, &self.n4_addresses);
-            let config = settings::with_live_keys(self.n4.config().clone(), &next, allow);
-            self.n4.reconfigure(self.clock.now(), config, &settings::targets(&next));
-            self.config.send_replace(Arc::new(next));
-        }
-        reloaded
     }
 
     fn stop(&mut self, stop: Stop) {

@@ -6,7 +6,7 @@ use causeway_model::{Plan, ProfiledSession, RuleSet, SessionChange};
 use causeway_n4::ApplyId;
 use causeway_types::{Interface, IpNet, NetworkInstance};
 
-use crate::config::Upf;
+use crate::config::{Session, Upf};
 use crate::management::NetworkStatus;
 
 /// Data networks that are distinguished, at most; sessions of all others count as [`OTHER`].
@@ -68,6 +68,17 @@ impl Networks {
         }
         networks.truncate(MAX_NETWORKS);
         Self { networks, others: 0, sessions: Vec::new() }
+    }
+
+    /// The subnets are those of these pools from now on. Networks stay.
+    pub(super) fn set_pools<'a>(&mut self, sessions: impl Iterator<Item = &'a Session>) {
+        self.networks.iter_mut().for_each(|network| network.subnets.clear());
+        for session in sessions {
+            let name = NetworkInstance::new(&session.dnn);
+            if let Some(network) = self.networks.iter_mut().find(|network| network.name == name) {
+                network.subnets.push(session.subnet);
+            }
+        }
     }
 
     /// The number of sessions of each network.

@@ -45,26 +45,37 @@ pub(super) struct FramedRoutes<K> {
     users: BTreeMap<Route, usize>,
 }
 
+/// The networks of these pools.
+fn networks<'a>(sessions: impl Iterator<Item = &'a Session>) -> Vec<TunNetwork> {
+    let mut networks: Vec<TunNetwork> = Vec::new();
+    for session in sessions.filter(|session| session.mode == N6Mode::Tun) {
+        let network = NetworkInstance::new(&session.dnn);
+        let known = networks.iter_mut().find(|known| known.network == network);
+        if let Some(known) = known {
+            known.subnets.push(session.subnet);
+            known.ranges.extend(&session.framed_routes);
+        } else {
+            networks.push(TunNetwork {
+                network,
+                device: session.dev.clone(),
+                subnets: vec![session.subnet],
+                ranges: session.framed_routes.clone(),
+            });
+        }
+    }
+    networks
+}
+
 impl<K: Ord> FramedRoutes<K> {
     /// An empty set; the networks are those of the configuration.
     pub(super) fn new(sessions: &[Session]) -> Self {
-        let mut networks: Vec<TunNetwork> = Vec::new();
-        for session in sessions.iter().filter(|session| session.mode == N6Mode::Tun) {
-            let network = NetworkInstance::new(&session.dnn);
-            let known = networks.iter_mut().find(|known| known.network == network);
-            if let Some(known) = known {
-                known.subnets.push(session.subnet);
-                known.ranges.extend(&session.framed_routes);
-            } else {
-                networks.push(TunNetwork {
-                    network,
-                    device: session.dev.clone(),
-                    subnets: vec![session.subnet],
-                    ranges: session.framed_routes.clone(),
-                });
-            }
-        }
-        Self { networks, planned: BTreeMap::new(), sessions: BTreeMap::new(), users: BTreeMap::new() }
+        let (planned, held, users) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { networks: networks(sessions.iter()), planned, sessions: held, users }
+    }
+
+    /// Later plans are compared with these pools. Routes stay.
+    pub(super) fn set_pools<'a>(&mut self, sessions: impl Iterator<Item = &'a Session>) {
+        self.networks = networks(sessions);
     }
 
     /// Records a plan. Returns the routes to add before the data plane applies it.

@@ -1,8 +1,9 @@
 //! Converts the configuration into the settings of N4.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use causeway_dataplane::HostReachability;
 use causeway_n4::{self as n4, N4};
 use causeway_rules::{AddressPool, Catalogue};
 use causeway_types::{DualIp, IdCipher, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
@@ -90,20 +91,25 @@ fn address_pool(session: &Session) -> AddressPool {
     }
 }
 
+/// The pools that the UPF allocates from. No UE gets an address of this host.
+pub(super) fn address_pools(upf: &Upf, host: &HostReachability) -> Vec<AddressPool> {
+    let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
+    let own: Vec<IpNet> = host.addresses.iter().filter(is_one).copied().collect();
+    let mut pools: Vec<AddressPool> = upf.session.iter().map(address_pool).collect();
+    for pool in &mut pools {
+        pool.reserved.extend(own.iter().filter(|net| pool.range.contains(*net)));
+    }
+    pools
+}
+
 /// N4 with this topology, and the SMFs of the configuration as association targets. Its cached responses take at most
 /// so many octets.
 pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let start = given.clock.anchor();
-    let config = config(&given.upf, given.node.clone(), address(&given.n4), start, given.secret);
+    let config = config(&given.upf, given.node.clone(), given.told, start, given.secret);
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };
     config.limits.answer_octets = answers;
-    // No UE gets an address of this host.
-    let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
-    let own: Vec<IpNet> = given.topology.host.addresses.iter().filter(is_one).copied().collect();
-    config
-        .address_pools
-        .iter_mut()
-        .for_each(|pool| pool.reserved.extend(own.iter().filter(|net| pool.range.contains(*net))));
+    config.address_pools = address_pools(&given.upf, &given.topology.host);
     let mut n4 = N4::new(
         config,
         given.capabilities,
@@ -114,15 +120,6 @@ pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
         n4.associate(given.clock.now(), smf);
     }
     n4
-}
-
-/// The first N4 address of each IP version.
-fn address(sockets: &[UdpSocket]) -> DualIp {
-    let ips = || sockets.iter().filter_map(|socket| socket.local_addr().ok()).map(|local| local.ip());
-    DualIp {
-        v4: ips().find_map(|ip| if let IpAddr::V4(v4) = ip { Some(v4) } else { None }),
-        v6: ips().find_map(|ip| if let IpAddr::V6(v6) = ip { Some(v6) } else { None }),
-    }
 }
 
 fn retransmission(pfcp: &Pfcp) -> n4::Retransmission {
@@ -139,6 +136,8 @@ fn heartbeat(pfcp: &Pfcp) -> n4::Heartbeat {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
     use crate::config::{Config, Overrides};
 

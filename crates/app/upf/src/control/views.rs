@@ -95,10 +95,10 @@ fn establishment(counters: &n4::Counters) -> EstablishmentStatus {
     status
 }
 
-/// The pools of each data network and IP version together.
+/// The pools of each data network and IP version together, without those that are drained.
 fn pools(n4: &N4) -> Vec<PoolStatus> {
     let mut pools: Vec<PoolStatus> = Vec::new();
-    for usage in n4.pools() {
+    for usage in n4.pools().filter(|usage| !usage.is_draining) {
         let (dnn, ip_version) = (usage.network.as_str(), if usage.is_v6 { 6 } else { 4 });
         let known = pools.iter_mut().find(|pool| pool.dnn == dnn && pool.ip_version == ip_version);
         match known {
@@ -133,8 +133,10 @@ fn pool(usage: &n4::PoolUsage<'_>) -> PoolView {
         dnn: usage.network.to_string(),
         identity: usage.name.map(str::to_owned),
         ip_version: if usage.is_v6 { 6 } else { 4 },
+        range: usage.range.to_string(),
         size: usage.total,
         allocated: usage.occupied,
+        draining: usage.is_draining,
     }
 }
 

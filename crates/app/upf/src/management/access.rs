@@ -12,10 +12,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use subtle::ConstantTimeEq;
 use thiserror::Error;
+use tokio::sync::watch;
 use tokio_rustls::rustls::ServerConfig;
 
 use super::console::is_console;
-use super::refusal::Refusal;
+use super::refusal::{CaptureRefusal, Refusal};
+use crate::config::Capture;
 
 /// The least and the greatest length of a token, in characters.
 const TOKEN: std::ops::RangeInclusive<usize> = 16..=1024;
@@ -48,12 +50,38 @@ impl fmt::Debug for Token {
     }
 }
 
+/// The kind of a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ListenerKind {
+    /// An address of `upf.metrics.server`.
+    Metrics(IpAddr),
+    /// An address of `upf.management.server`.
+    Management,
+    /// The Unix socket.
+    Socket,
+}
+
+/// What tells callers apart, as the configuration has it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallerChecks {
+    /// TLS of `upf.management.server`.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// TLS asks for client certificates.
+    pub(crate) has_client_ca: bool,
+    /// The token of calls over TCP.
+    pub(crate) token: Option<Arc<Token>>,
+    /// Who may read packets.
+    pub(crate) capture: Capture,
+}
+
 /// What a listener serves, and to whom.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     /// TLS, which also asks for client certificates, if it is configured so.
     pub(super) tls: Option<Arc<ServerConfig>>,
     token: Option<Arc<Token>>,
+    /// Whether the packets of sessions may be read here.
+    capture: Result<(), CaptureRefusal>,
     /// The management API is there.
     pub(super) has_api: bool,
     /// Whoever may not call the API does not get the other pages either.
@@ -63,21 +91,37 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// An address of `upf.metrics.server`.
-    pub(crate) const fn of_metrics(address: IpAddr, token: Option<Arc<Token>>) -> Self {
-        let is_local = address.is_loopback();
-        Self { tls: None, token, has_api: is_local, is_closed: false, is_local }
-    }
-
-    /// An address of `upf.management.server`. Without TLS it is a loopback address.
-    pub(crate) const fn of_management(tls: Option<Arc<ServerConfig>>, token: Option<Arc<Token>>) -> Self {
-        let is_local = tls.is_none();
-        Self { tls, token, has_api: true, is_closed: true, is_local }
-    }
-
-    /// The Unix socket, whose permissions tell who may call.
-    pub(crate) const fn of_socket() -> Self {
-        Self { tls: None, token: None, has_api: true, is_closed: true, is_local: false }
+    /// The access of a listener.
+    pub(crate) fn new(kind: ListenerKind, checks: &CallerChecks) -> Self {
+        let token = checks.token.clone();
+        let capture = |is_identified| match checks.capture {
+            Capture::Everyone => Ok(()),
+            Capture::Off => Err(CaptureRefusal::Off),
+            Capture::Restricted if is_identified => Ok(()),
+            Capture::Restricted => Err(CaptureRefusal::Anybody),
+        };
+        match kind {
+            ListenerKind::Metrics(address) => {
+                let is_local = address.is_loopback();
+                let capture = capture(token.is_some());
+                Self { tls: None, token, capture, has_api: is_local, is_closed: false, is_local }
+            }
+            // Without TLS it is a loopback address.
+            ListenerKind::Management => {
+                let (tls, is_local) = (checks.tls.clone(), checks.tls.is_none());
+                let capture = capture(token.is_some() || tls.is_some() && checks.has_client_ca);
+                Self { tls, token, capture, has_api: true, is_closed: true, is_local }
+            }
+            // Its permissions tell who may call.
+            ListenerKind::Socket => Self {
+                tls: None,
+                token: None,
+                capture: capture(true),
+                has_api: true,
+                is_closed: true,
+                is_local: false,
+            },
+        }
     }
 
     fn check(&self, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -91,9 +135,15 @@ impl Access {
             }
             _ if is_console => Ok(()),
             Some(token) if (is_api || self.is_closed) && !has_token(headers, token) => Err(Refusal::NoToken),
+            _ if shows_packets(path) => self.capture.map_err(Refusal::Capture),
             _ => Ok(()),
         }
     }
+}
+
+/// The path is that of a capture: `/api/v1/sessions/SEID/capture`.
+fn shows_packets(path: &str) -> bool {
+    path.trim_end_matches('/').ends_with("/capture")
 }
 
 /// The request is for an IP address or `localhost`. A page of another site that a browser on this host shows can lead its own name
@@ -117,11 +167,11 @@ fn has_token(headers: &HeaderMap, token: &Token) -> bool {
 
 /// Passes on the requests that are admitted.
 pub(super) async fn admit(
-    State(access): State<Access>,
+    State(access): State<watch::Receiver<Access>>,
     request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    access.check(request.uri().path(), request.headers())?;
+    access.borrow().check(request.uri().path(), request.headers())?;
     Ok(next.run(request).await)
 }
 
@@ -133,6 +183,11 @@ mod tests {
 
     fn token() -> Option<Arc<Token>> {
         Some(Arc::new(Token::new(SECRET.as_bytes()).unwrap()))
+    }
+
+    fn of_metrics(address: [u8; 4], token: Option<Arc<Token>>) -> Access {
+        let checks = CallerChecks { token, ..CallerChecks::default() };
+        Access::new(ListenerKind::Metrics(address.into()), &checks)
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -162,8 +217,9 @@ mod tests {
     // Output: only the first is admitted; metrics need no token where they are open.
     #[test]
     fn calls_need_the_token() {
-        let local = Access::of_metrics([127, 0, 0, 1].into(), token());
-        let closed = Access::of_management(None, token());
+        let local = of_metrics([127, 0, 0, 1], token());
+        let checks = CallerChecks { token: token(), ..CallerChecks::default() };
+        let closed = Access::new(ListenerKind::Management, &checks);
         for (authorization, is_right) in [
             ("Bearer 0123456789abcdef", true),
             ("bearer 0123456789abcdef ", true),
@@ -183,14 +239,15 @@ mod tests {
         assert_eq!(local.check("/metrics", &headers(&[])), Ok(()));
         assert_eq!(local.check("/api", &headers(&[])), Err(Refusal::NoToken));
         assert_eq!(closed.check("/console/", &headers(&[])), Ok(()));
-        assert_eq!(Access::of_socket().check("/api/v1/status", &headers(&[])), Ok(()));
+        let socket = Access::new(ListenerKind::Socket, &checks);
+        assert_eq!(socket.check("/api/v1/status", &headers(&[])), Ok(()));
     }
 
     // Input:  calls whose `Host` is an address, `localhost` or a name, to a loopback address and to another one.
     // Output: names are refused, since a web page of another site may be behind them; beyond loopback there is no API.
     #[test]
     fn the_api_is_local() {
-        let local = Access::of_metrics([127, 0, 0, 1].into(), None);
+        let local = of_metrics([127, 0, 0, 1], None);
         for host in ["127.0.0.1:9098", "[::1]:9098", "localhost:9098", "LOCALHOST"] {
             assert_eq!(local.check("/api/v1/status", &headers(&[("host", host)])), Ok(()), "{host}");
         }
@@ -200,9 +257,43 @@ mod tests {
             assert_eq!(local.check("/console/", &headers(&[("host", host)])), refused, "{host}");
         }
         assert_eq!(local.check("/metrics", &headers(&[("host", "upf.example")])), Ok(()));
-        let open = Access::of_metrics([192, 0, 2, 1].into(), None);
+        let open = of_metrics([192, 0, 2, 1], None);
         assert_eq!(open.check("/api/v1/status", &headers(&[])), Err(Refusal::NoApiHere));
         assert_eq!(open.check("/console/", &headers(&[])), Err(Refusal::NoApiHere));
         assert_eq!(open.check("/metrics", &headers(&[])), Ok(()));
+    }
+
+    // Input:  captures at each kind of listener, with and without a token, under each value of `upf.management.capture`.
+    // Output: `restricted` permits them where callers are told apart, `everyone` where the API is, `off` nowhere. Other
+    //         pages of the API are not concerned.
+    #[test]
+    fn packets_are_for_those_who_are_told_apart() {
+        let with_token = headers(&[("authorization", "Bearer 0123456789abcdef")]);
+        let path = "/api/v1/sessions/1/capture";
+        let (loopback, management, socket) =
+            (ListenerKind::Metrics([127, 0, 0, 1].into()), ListenerKind::Management, ListenerKind::Socket);
+        let refused = |why| Err(Refusal::Capture(why));
+        for (capture, bare, identified) in [
+            (Capture::Restricted, refused(CaptureRefusal::Anybody), Ok(())),
+            (Capture::Everyone, Ok(()), Ok(())),
+            (Capture::Off, refused(CaptureRefusal::Off), refused(CaptureRefusal::Off)),
+        ] {
+            let open = CallerChecks { capture, ..CallerChecks::default() };
+            let closed = CallerChecks { capture, token: token(), ..CallerChecks::default() };
+            for kind in [loopback, management] {
+                assert_eq!(Access::new(kind, &open).check(path, &headers(&[])), bare, "{capture:?} {kind:?}");
+                assert_eq!(
+                    Access::new(kind, &closed).check(path, &with_token),
+                    identified,
+                    "{capture:?} {kind:?}"
+                );
+                assert_eq!(Access::new(kind, &closed).check(path, &headers(&[])), Err(Refusal::NoToken));
+                assert_eq!(Access::new(kind, &open).check("/api/v1/sessions/1/trace", &headers(&[])), Ok(()));
+            }
+            assert_eq!(Access::new(socket, &open).check(path, &headers(&[])), identified, "{capture:?}");
+        }
+        let checks = CallerChecks { has_client_ca: true, ..CallerChecks::default() };
+        let without_tls = Access::new(management, &checks).check(path, &headers(&[]));
+        assert_eq!(without_tls, refused(CaptureRefusal::Anybody));
     }
 }

@@ -161,6 +161,7 @@ impl CaptureQuery {
     responses(
         (status = 200, description = "The file", body = [u8], content_type = "application/x-pcapng"),
         (status = 400, description = "This is no SEID, or a parameter is unknown or malformed", body = ProblemView, content_type = "application/problem+json"),
+        (status = 403, description = "Packets are not shown here, see `upf.management.capture`; or not from there", body = ProblemView, content_type = "application/problem+json"),
         (status = 404, description = "There is no such session", body = ProblemView, content_type = "application/problem+json"),
         (status = 501, description = "The packets of the data plane pass elsewhere", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "Too many sessions are watched, or the daemon is busy", body = ProblemView, content_type = "application/problem+json"),

@@ -14,9 +14,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::runtime::Builder;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
+use tokio_rustls::rustls::ServerConfig;
 use tower_service::Service;
 
 use super::access::{Access, admit};
@@ -121,7 +122,7 @@ struct OpenConnection {
     has_asked: Arc<AtomicBool>,
 }
 
-async fn serve(acceptor: Acceptor, access: Access, router: Router) {
+async fn serve(acceptor: Acceptor, access: watch::Receiver<Access>, router: Router) {
     let mut tasks = JoinSet::new();
     let mut open: Vec<OpenConnection> = Vec::new();
     loop {
@@ -143,14 +144,24 @@ async fn serve(acceptor: Acceptor, access: Access, router: Router) {
             }
         }
         let has_asked = Arc::new(AtomicBool::new(false));
-        let task = tasks.spawn(connection(stream, access.clone(), router.clone(), Arc::clone(&has_asked)));
+        let task = tasks.spawn(connection(
+            stream,
+            access.borrow().tls.clone(),
+            router.clone(),
+            Arc::clone(&has_asked),
+        ));
         open.push(OpenConnection { task, has_asked });
     }
 }
 
 /// Answers one request. An error ends only this connection.
-async fn connection(stream: Box<dyn Stream>, access: Access, router: Router, has_asked: Arc<AtomicBool>) {
-    let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, encrypted(stream, &access)).await else { return };
+async fn connection(
+    stream: Box<dyn Stream>,
+    tls: Option<Arc<ServerConfig>>,
+    router: Router,
+    has_asked: Arc<AtomicBool>,
+) {
+    let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, encrypted(stream, tls)).await else { return };
     let mark = StreamMark::default();
     let of_request = mark.clone();
     let answer = move |mut request: hyper::Request<hyper::body::Incoming>| {

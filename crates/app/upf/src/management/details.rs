@@ -1,15 +1,17 @@
 //! A session whole: its rules and its state as the API shows them.
 
-use causeway_dataplane::{SessionState, UrrState, UsageTotals};
+use causeway_dataplane::{DropReason, SessionDrops, SessionState, UrrState, UsageTotals};
 use causeway_model::{
     ApplyAction, Bar, DirectionalLimit, Far, Gate, NewEnd, OuterHeader, Pdr, PduSessionType, Qer, RateLimit,
     Redirect, RemovedHeader, RuleSet, Urr, UsageLimits,
 };
 use causeway_types::{FTeid, Span, Time, WallClock, WallTime};
 
+use super::explain::reason;
 use super::views::{
     BarView, BufferView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView,
-    SessionDetail, SessionStateView, SessionView, TunnelView, UrrStateView, UrrView, UsageView,
+    SessionDetail, SessionDropView, SessionDropsView, SessionStateView, SessionView, TunnelView,
+    UrrStateView, UrrView, UsageView,
 };
 
 /// A session with its rules, as N4 has them.
@@ -213,6 +215,21 @@ fn state_view(worker: usize, state: &SessionState, clock: WallClock) -> SessionS
             oldest: buffer.oldest.map(|time| epoch(time, clock)),
         },
         usage: state.usage.iter().map(|urr| urr_state(urr, clock)).collect(),
+        drops: state.drops.as_ref().map(|drops| drops_view(drops, clock)),
+    }
+}
+
+fn drops_view(drops: &SessionDrops, clock: WallClock) -> SessionDropsView {
+    let (last, at) = drops.last;
+    let of = |(reason, packets): &(DropReason, u64)| SessionDropView {
+        reason: reason.label().to_owned(),
+        packets: *packets,
+    };
+    SessionDropsView {
+        since: epoch(drops.since, clock),
+        last: epoch(at, clock),
+        last_reason: reason(last),
+        reasons: drops.by_reason.iter().map(of).collect(),
     }
 }
 

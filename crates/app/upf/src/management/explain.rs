@@ -10,7 +10,7 @@ use causeway_dataplane::{
 };
 use causeway_model::Gate;
 use causeway_packet::{IpProtocol, IpRepr, gtpu};
-use causeway_types::{Direction, NetworkInstance, Qfi, Seid, Teid};
+use causeway_types::{Direction, NetworkInstance, Qfi, Seid, Teid, Volume};
 
 use super::details::action;
 use super::query::number;
@@ -18,7 +18,7 @@ use super::refusal::Refusal;
 use super::server::{Shared, in_time};
 use super::views::{
     ExplanationView, MatchedRulesView, PacketView, PdrTrialView, ProblemView, QerVerdictView, ReasonView,
-    SentView, SessionTrialView, UrrVerdictView,
+    SentView, SessionTrialView, UrrVerdictView, VolumeView,
 };
 use crate::config::{GTPU_PORT, Upf};
 
@@ -197,8 +197,22 @@ fn rules(rules: MatchedRules) -> MatchedRulesView {
         urrs: rules
             .urrs
             .iter()
-            .map(|urr| UrrVerdictView { id: urr.id.0, is_exhausted: urr.is_exhausted })
+            .map(|urr| UrrVerdictView {
+                id: urr.id.0,
+                is_exhausted: urr.is_exhausted,
+                before: volume(urr.before),
+                after: volume(urr.after),
+            })
             .collect(),
+    }
+}
+
+const fn volume(volume: Volume) -> VolumeView {
+    VolumeView {
+        uplink_octets: volume.uplink,
+        downlink_octets: volume.downlink,
+        uplink_packets: volume.uplink_packets,
+        downlink_packets: volume.downlink_packets,
     }
 }
 

@@ -4,10 +4,13 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net;
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 use super::access::Access;
 
@@ -15,7 +18,8 @@ use super::access::Access;
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: Socket,
-    pub(crate) access: Access,
+    /// The present access, which a reload changes for new connections.
+    pub(crate) access: watch::Receiver<Access>,
 }
 
 /// The non-blocking socket of a listener.
@@ -37,13 +41,13 @@ impl Listener {
     }
 
     /// The API is there.
-    pub(crate) const fn has_api(&self) -> bool {
-        self.access.has_api
+    pub(crate) fn has_api(&self) -> bool {
+        self.access.borrow().has_api
     }
 
     /// Over TLS.
-    pub(crate) const fn is_encrypted(&self) -> bool {
-        self.access.tls.is_some()
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.access.borrow().tls.is_some()
     }
 
     /// The path of a Unix socket.
@@ -102,9 +106,12 @@ impl Acceptor {
 ///
 /// # Errors
 /// The handshake fails.
-pub(super) async fn encrypted(stream: Box<dyn Stream>, access: &Access) -> io::Result<Box<dyn Stream>> {
-    Ok(match &access.tls {
-        Some(config) => Box::new(TlsAcceptor::from(config.clone()).accept(stream).await?),
+pub(super) async fn encrypted(
+    stream: Box<dyn Stream>,
+    tls: Option<Arc<ServerConfig>>,
+) -> io::Result<Box<dyn Stream>> {
+    Ok(match tls {
+        Some(config) => Box::new(TlsAcceptor::from(config).accept(stream).await?),
         None => stream,
     })
 }

@@ -24,7 +24,7 @@ mod trace;
 pub mod views;
 
 pub use access::InvalidToken;
-pub(crate) use access::{Access, Token};
+pub(crate) use access::{Access, CallerChecks, ListenerKind, Token};
 pub(crate) use details::SessionRules;
 pub(crate) use events::EventSender;
 pub(crate) use filter::SessionFilter;

@@ -1,5 +1,7 @@
 //! Requests that are refused, and why.
 
+use std::fmt;
+
 use axum::Json;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -8,6 +10,27 @@ use causeway_types::Seid;
 use thiserror::Error;
 
 use super::views::ProblemView;
+
+/// Why the packets of a session are not shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CaptureRefusal {
+    /// Anybody on this host could read them here.
+    Anybody,
+    /// Captures are switched off.
+    Off,
+}
+
+impl fmt::Display for CaptureRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Anybody => {
+                "every user of this host may call this address, so it shows no packets: call over `upf.management.socket`, \
+                 or with the token of `upf.management.token_file`; or set `upf.management.capture: everyone` and reload"
+            }
+            Self::Off => "captures are switched off: `upf.management.capture` is off",
+        })
+    }
+}
 
 /// Why a request is refused. The `Display` text is the detail of the response.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -46,6 +69,9 @@ pub(super) enum Refusal {
         "this needs the token of `upf.management.token_file`: `Authorization: Bearer TOKEN`, or `--token-file FILE` of the commands"
     )]
     NoToken,
+    /// The packets of sessions are not shown.
+    #[error("{0}")]
+    Capture(CaptureRefusal),
     /// A request that a web page caused.
     #[error("calls that change state are not accepted from web pages")]
     WebPage,
@@ -89,7 +115,7 @@ impl Refusal {
             Self::Unexplained => StatusCode::NOT_IMPLEMENTED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoToken => StatusCode::UNAUTHORIZED,
-            Self::NoApiHere | Self::OtherHost | Self::WebPage => StatusCode::FORBIDDEN,
+            Self::NoApiHere | Self::OtherHost | Self::WebPage | Self::Capture(_) => StatusCode::FORBIDDEN,
             Self::TooManyStreams | Self::TooManyWatches | Self::Draining | Self::Unhealthy => {
                 StatusCode::SERVICE_UNAVAILABLE
             }

@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
-use causeway_types::IpNet;
+use causeway_types::{DualIp, IpNet};
 
+use super::gtpu::advertised;
 use crate::config::Pfcp;
 use crate::error::StartError;
 
@@ -51,6 +52,26 @@ pub(crate) fn n4_addresses(pfcp: &Pfcp) -> Result<Vec<(String, SocketAddr)>, Sta
     Ok(found)
 }
 
+/// The addresses of N4 that SMFs are told, one of each IP version: the first of the configuration, or what it advertises
+/// instead.
+///
+/// # Errors
+/// As for [`n4_addresses`], or an advertised address does not stand for one address.
+pub(crate) fn told_n4_address(pfcp: &Pfcp) -> Result<DualIp, StartError> {
+    let mut told = DualIp { v4: None, v6: None };
+    for (n, server) in pfcp.server.iter().enumerate() {
+        let key = format!("upf.pfcp.server[{n}]");
+        let own = addresses(&key, server.address, server.dev.as_deref())?;
+        for (own, instead) in advertised(&key, &own, &server.advertise)? {
+            match instead.unwrap_or(own) {
+                IpAddr::V4(ip) => told.v4 = told.v4.or(Some(ip)),
+                IpAddr::V6(ip) => told.v6 = told.v6.or(Some(ip)),
+            }
+        }
+    }
+    Ok(told)
+}
+
 /// The networks that may set up associations: the configured SMFs and allowed networks; if there are none, loopback and
 /// the networks of the interfaces that have these N4 addresses.
 pub(crate) fn smf_networks(pfcp: &Pfcp, n4: &[SocketAddr]) -> Vec<IpNet> {
@@ -81,6 +102,29 @@ pub(crate) fn connected(n4: &[SocketAddr]) -> Vec<IpNet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PfcpServer;
+
+    // Input:  N4 on two IPv4 addresses and an IPv6 address, of which the first advertises another address, and the last one
+    //         of a version that it does not have.
+    // Output: the advertised address and the IPv6 address are told; the latter is an error with its key.
+    #[test]
+    fn smfs_are_told_what_is_advertised() {
+        let server = |address: &str, advertise: &[&str]| PfcpServer {
+            advertise: advertise.iter().map(|ip| ip.parse().unwrap()).collect(),
+            ..PfcpServer::at(address.parse().unwrap(), 8805)
+        };
+        let mut pfcp = Pfcp::default();
+        pfcp.server = vec![
+            server("192.0.2.1", &["198.51.100.7"]),
+            server("192.0.2.2", &["198.51.100.8"]),
+            server("2001:db8::1", &[]),
+        ];
+        let told = told_n4_address(&pfcp).unwrap();
+        assert_eq!((told.v4, told.v6), ("198.51.100.7".parse().ok(), "2001:db8::1".parse().ok()));
+        pfcp.server[2] = server("2001:db8::1", &["198.51.100.9"]);
+        let error = told_n4_address(&pfcp).unwrap_err().to_string();
+        assert!(error.starts_with("upf.pfcp.server[2].advertise: 198.51.100.9 would stand for 0"), "{error}");
+    }
 
     // Input:  the loopback interface, one that does not exist, and an address.
     // Output: the addresses of the first, the name of the second, the third as it is.

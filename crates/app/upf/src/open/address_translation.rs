@@ -26,41 +26,79 @@ pub enum NatError {
 }
 
 /// The tables of this UPF in nftables, which are removed when this is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct AddressTranslation {
-    /// Each with its family.
-    tables: Vec<(&'static str, String)>,
+    tables: Vec<Table>,
+    /// The number of the next table.
+    next: usize,
+}
+
+/// The table of a pool.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Table {
+    family: &'static str,
+    name: String,
+    subnet: IpNet,
+    dev: String,
 }
 
 /// Has the kernel translate the addresses of UEs of each pool with `nat`.
 ///
 /// # Errors
 /// `nft` is missing or fails; no rule is set.
-pub(crate) fn address_translation(upf: &Upf) -> Result<Option<AddressTranslation>, StartError> {
-    let is_here = upf.remote_switch().is_none();
-    let pools: Vec<(usize, &Session)> =
-        upf.session.iter().enumerate().filter(|(_, session)| is_here && session.nat).collect();
-    let Some((first, _)) = pools.first() else { return Ok(None) };
-    let tables: Vec<_> = pools.iter().map(|(n, session)| table(*n, session)).collect();
-    let rules: String =
-        pools.iter().zip(&tables).map(|((_, session), table)| rules(session, table)).collect();
-    nft(&rules).map_err(|source| StartError::Nat { key: format!("upf.session[{first}].nat"), source })?;
-    for ((_, session), (family, name)) in pools.iter().zip(&tables) {
-        info!("addresses of {} are translated (nft list table {family} {name})", session.subnet);
+pub(crate) fn address_translation(upf: &Upf) -> Result<AddressTranslation, StartError> {
+    let mut translation = AddressTranslation::default();
+    if upf.remote_switch().is_none() {
+        let first = upf.session.iter().position(|session| session.nat).unwrap_or_default();
+        let failed = |source| StartError::Nat { key: format!("upf.session[{first}].nat"), source };
+        translation.follow(&upf.session).map_err(failed)?;
     }
-    Ok(Some(AddressTranslation { tables }))
+    Ok(translation)
 }
 
-/// The family and name of the table of a pool, a word of nftables: the name of the device has only characters of such words.
-fn table(n: usize, session: &Session) -> (&'static str, String) {
+impl AddressTranslation {
+    /// Has the kernel translate the addresses of those of these pools that have `nat`, and of no others.
+    ///
+    /// # Errors
+    /// `nft` is missing or fails; nothing has changed.
+    pub(crate) fn follow(&mut self, sessions: &[Session]) -> Result<(), NatError> {
+        let pools: Vec<&Session> = sessions.iter().filter(|session| session.nat).collect();
+        let is_of =
+            |table: &Table, session: &Session| table.subnet == session.subnet && table.dev == session.dev;
+        let (stay, go): (Vec<Table>, Vec<Table>) = std::mem::take(&mut self.tables)
+            .into_iter()
+            .partition(|table| pools.iter().any(|session| is_of(table, session)));
+        let missing = pools.iter().filter(|session| !stay.iter().any(|table| is_of(table, session)));
+        let new: Vec<Table> = missing.enumerate().map(|(n, session)| table(self.next + n, session)).collect();
+        let removed = go.iter().map(deletion);
+        let commands: String = new.iter().map(rules).chain(removed).collect();
+        if !commands.is_empty()
+            && let Err(error) = nft(&commands)
+        {
+            self.tables = stay.into_iter().chain(go).collect();
+            return Err(error);
+        }
+        self.next += new.len();
+        for Table { family, name, subnet, .. } in &new {
+            info!("addresses of {subnet} are translated (nft list table {family} {name})");
+        }
+        self.tables = stay.into_iter().chain(new).collect();
+        Ok(())
+    }
+}
+
+/// The table of a pool; its name is a word of nftables: the name of the device has only characters of such words.
+fn table(n: usize, session: &Session) -> Table {
     let family = if matches!(session.subnet, IpNet::V4(_)) { "ip" } else { "ip6" };
-    (family, format!("causeway-{}-{n}", session.dev))
+    let name = format!("causeway-{}-{n}", session.dev);
+    Table { family, name, subnet: session.subnet, dev: session.dev.clone() }
 }
 
 /// The commands that make a table; one that a killed UPF left is replaced.
-fn rules(session: &Session, (family, name): &(&'static str, String)) -> String {
+fn rules(table: &Table) -> String {
+    let Table { family, name, dev, .. } = table;
     let mut text = String::new();
-    let (subnet, dev) = (session.subnet.trunc(), &session.dev);
+    let subnet = table.subnet.trunc();
     // Writing to a string does not fail.
     let _ = write!(
         text,
@@ -74,6 +112,11 @@ fn rules(session: &Session, (family, name): &(&'static str, String)) -> String {
          }}\n"
     );
     text
+}
+
+/// The command that removes a table.
+fn deletion(table: &Table) -> String {
+    format!("delete table {} {}\n", table.family, table.name)
 }
 
 /// Runs `nft` with these commands, which take effect together or not at all.
@@ -98,9 +141,10 @@ fn nft(commands: &str) -> Result<(), NatError> {
 
 impl Drop for AddressTranslation {
     fn drop(&mut self) {
-        let deletion = |(family, name): &(&str, String)| format!("delete table {family} {name}\n");
         let commands: String = self.tables.iter().map(deletion).collect();
-        if let Err(error) = nft(&commands) {
+        if !commands.is_empty()
+            && let Err(error) = nft(&commands)
+        {
             warn!("rules for address translation stay: {error}");
         }
     }
@@ -117,8 +161,8 @@ mod tests {
         let subnet = "2001:db8::1/32".parse().unwrap();
         let session = Session { subnet, dev: "ogstun".into(), ..Session::default() };
         let table = table(1, &session);
-        assert_eq!(table, ("ip6", "causeway-ogstun-1".into()));
-        let rules = rules(&session, &table);
+        assert_eq!((table.family, table.name.as_str()), ("ip6", "causeway-ogstun-1"));
+        let rules = rules(&table);
         assert!(
             rules.starts_with("table ip6 causeway-ogstun-1\ndelete table ip6 causeway-ogstun-1\n"),
             "{rules}"

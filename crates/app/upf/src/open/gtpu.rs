@@ -6,7 +6,7 @@ use causeway_dataplane::GtpuEndpoint;
 use causeway_ports::tpacket::{EthernetGtpu, EthernetOptions};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::xdp::{XdpGtpu, XdpOptions};
-use causeway_ports::{Port, PortError};
+use causeway_ports::{AdvertisedPort, Port, PortError};
 use causeway_types::NetworkInstance;
 use tracing::info;
 
@@ -56,15 +56,48 @@ fn endpoint(server: &GtpuServer, address: IpAddr, interface_mtu: u32) -> GtpuEnd
     GtpuEndpoint { network_instance, mtu, ..any }
 }
 
-fn announce(server: &GtpuServer, endpoint: &GtpuEndpoint, address: IpAddr, how: &str) {
+fn announce(
+    server: &GtpuServer,
+    endpoint: &GtpuEndpoint,
+    (address, told): (IpAddr, Option<IpAddr>),
+    how: &str,
+) {
     let serves = server.network_instance.as_deref().unwrap_or("every network instance");
     let socket = SocketAddr::new(address, server.port);
-    info!("N3 on {socket} over {how}, serves {serves}, MTU {}", endpoint.mtu);
+    let told = told.map_or_else(String::new, |told| format!(", advertised as {told}"));
+    info!("N3 on {socket} over {how}{told}, serves {serves}, MTU {}", endpoint.mtu);
+}
+
+/// The addresses of a server, each with the one that is advertised instead, if there is one.
+///
+/// # Errors
+/// An advertised address stands for none, or for several addresses of the interface.
+pub(crate) fn advertised(
+    key: &str,
+    addresses: &[IpAddr],
+    advertise: &[IpAddr],
+) -> Result<Vec<(IpAddr, Option<IpAddr>)>, StartError> {
+    for told in advertise {
+        let count = addresses.iter().filter(|own| own.is_ipv4() == told.is_ipv4()).count();
+        if count != 1 {
+            let (key, advertised) = (format!("{key}.advertise"), *told);
+            return Err(StartError::Advertise { key, advertised, count });
+        }
+    }
+    let told = |own: &IpAddr| advertise.iter().find(|told| told.is_ipv4() == own.is_ipv4()).copied();
+    Ok(addresses.iter().map(|own| (*own, told(own))).collect())
+}
+
+/// The port, with the advertised addresses in place of the local ones.
+fn advertising(port: Box<dyn Port>, addresses: &[(IpAddr, Option<IpAddr>)]) -> Box<dyn Port> {
+    let pairs: Vec<_> = addresses.iter().filter_map(|(own, told)| Some((*own, (*told)?))).collect();
+    if pairs.is_empty() { port } else { Box::new(AdvertisedPort::new(port, pairs)) }
 }
 
 /// A socket for each address.
 fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> Result<(), StartError> {
-    for address in addresses(&key(n), server.address, server.dev.as_deref())? {
+    let all = addresses(&key(n), server.address, server.dev.as_deref())?;
+    for (address, told) in advertised(&key(n), &all, &server.advertise)? {
         let socket = SocketAddr::new(address, server.port);
         let share = set.share();
         let options = UdpOptions { dont_fragment: !server.fragment, offload, share, ..UdpOptions::default() };
@@ -77,13 +110,13 @@ fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> 
             source,
         })?;
         set.add_socket(port.local(), descriptor);
-        let endpoint = endpoint(server, address, port.mtu());
+        let endpoint = endpoint(server, told.unwrap_or(address), port.mtu());
         let switched_off = if offload { "" } else { " (offload: false)" };
         let how = format!("UDP with {}{switched_off}", port.offload());
         if set.is_first() {
-            announce(server, &endpoint, address, &how);
+            announce(server, &endpoint, (address, told), &how);
         }
-        set.add_gtpu([endpoint], Box::new(port));
+        set.add_gtpu([endpoint], advertising(Box::new(port), &[(address, told)]));
     }
     Ok(())
 }
@@ -94,21 +127,24 @@ fn open_below_ip(first: usize, gtpu: &Gtpu, sets: &mut [PortSet]) -> Result<(), 
     let dev = servers.get(first).and_then(|server| server.dev.as_deref()).unwrap_or_default();
     let mut own = Vec::new();
     for (n, server) in servers.iter().enumerate().filter(|(_, server)| server.dev.as_deref() == Some(dev)) {
-        for address in addresses(&key(n), server.address, Some(dev))? {
+        let all = addresses(&key(n), server.address, Some(dev))?;
+        for address in advertised(&key(n), &all, &server.advertise)? {
             own.push((server, address));
         }
     }
-    let addresses: Vec<IpAddr> = own.iter().map(|(_, address)| *address).collect();
+    let addresses: Vec<IpAddr> = own.iter().map(|(_, (address, _))| *address).collect();
+    let translated: Vec<_> = own.iter().map(|(_, address)| *address).collect();
     let names: Vec<String> = sets.iter().map(|set| set.port_name(&format!("n3-{dev}"))).collect();
     let ports = open_on(dev, &names, &addresses, gtpu.mode).map_err(failed(first))?;
     for (set, (port, how)) in sets.iter_mut().zip(ports) {
         let mut endpoints = Vec::new();
         for (server, address) in &own {
-            let endpoint = endpoint(server, *address, port.mtu());
+            let (own, told) = *address;
+            let endpoint = endpoint(server, told.unwrap_or(own), port.mtu());
             announce(server, &endpoint, *address, &how);
             endpoints.push(endpoint);
         }
-        set.add_gtpu(endpoints, port);
+        set.add_gtpu(endpoints, advertising(port, &translated));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The listeners of the management server, with what tells who may call.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use causeway_file::FileError;
 use rustix::fs::{Gid, chown};
 use thiserror::Error;
+use tokio::sync::watch;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -19,7 +21,7 @@ use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
 use crate::config::{Config, ManagementAccess, ManagementSocket, ManagementTls};
 use crate::error::{StartError, Transport};
-use crate::management::{Access, InvalidToken, Listener, Socket, Token};
+use crate::management::{Access, CallerChecks, InvalidToken, Listener, ListenerKind, Socket, Token};
 
 /// Maximum size of a file of certificates, a key or a token, in octets.
 const FILE: u64 = 1 << 20;
@@ -96,40 +98,172 @@ fn socket_advice(error: &io::Error) -> String {
 ///
 /// # Errors
 /// The first that cannot be opened, with its key and the remedy.
-pub(crate) fn management_listeners(config: &Config) -> Result<Vec<Listener>, StartError> {
+pub(crate) fn management_listeners(
+    config: &Config,
+) -> Result<(Vec<Listener>, ManagementControl), StartError> {
     let (metrics, access) = (&config.upf.metrics.server, &config.upf.management);
-    let token = token(access).map_err(at("upf.management.token_file"))?;
-    let tls = server_config(&access.tls).map_err(at("upf.management.tls"))?;
+    let refused = |(key, source)| StartError::Access { key, source: Box::new(source) };
+    let files = AccessFiles::read(access).map_err(refused)?;
+    let checks = files.checks(access).map_err(refused)?;
+    let mut control = ManagementControl { listeners: Vec::new(), files };
     let mut listeners = Vec::new();
     for (n, server) in metrics.iter().enumerate() {
-        let key = format!("upf.metrics.server[{n}]");
-        listeners.push(tcp(key, server.socket(), Access::of_metrics(server.address, token.clone()))?);
+        let socket = tcp(format!("upf.metrics.server[{n}]"), server.socket())?;
+        listeners.push(control.listener(socket, ListenerKind::Metrics(server.address), &checks));
     }
     for (n, server) in access.server.iter().enumerate() {
-        let key = format!("upf.management.server[{n}]");
-        listeners.push(tcp(key, server.socket(), Access::of_management(tls.clone(), token.clone()))?);
+        let socket = tcp(format!("upf.management.server[{n}]"), server.socket())?;
+        listeners.push(control.listener(socket, ListenerKind::Management, &checks));
     }
     if let Some(path) = &access.socket.path {
-        listeners.push(unix(path, &access.socket).map_err(at("upf.management.socket"))?);
+        let socket = unix(path, &access.socket).map_err(at("upf.management.socket"))?;
+        listeners.push(control.listener(socket, ListenerKind::Socket, &checks));
     }
-    Ok(listeners)
+    Ok((listeners, control))
+}
+
+/// The access to the listeners, which a reload changes.
+#[derive(Debug)]
+pub(crate) struct ManagementControl {
+    listeners: Vec<(ListenerKind, watch::Sender<Access>)>,
+    files: AccessFiles,
+}
+
+impl ManagementControl {
+    fn listener(&mut self, socket: Socket, kind: ListenerKind, checks: &CallerChecks) -> Listener {
+        let (sender, access) = watch::channel(Access::new(kind, checks));
+        self.listeners.push((kind, sender));
+        Listener { socket, access }
+    }
+
+    /// Reads the files of another configuration, without an effect.
+    ///
+    /// # Errors
+    /// A file is not usable, with the key that names it.
+    pub(crate) fn prepare(access: &ManagementAccess) -> Result<PreparedAccess, (&'static str, AccessError)> {
+        let files = AccessFiles::read(access)?;
+        let checks = files.checks(access)?;
+        Ok(PreparedAccess { files, checks })
+    }
+
+    /// Puts what was prepared into force for new connections. Returns the keys of the files with other contents.
+    pub(crate) fn apply(&mut self, prepared: PreparedAccess) -> Vec<&'static str> {
+        let PreparedAccess { files, checks } = prepared;
+        for (kind, access) in &self.listeners {
+            access.send_replace(Access::new(*kind, &checks));
+        }
+        let before = std::mem::replace(&mut self.files, files);
+        let both = before.named().into_iter().zip(self.files.named());
+        both.filter(|((_, old), (_, new))| old != new).map(|((key, _), _)| key).collect()
+    }
+}
+
+/// Access that is ready, from files that were read.
+pub(crate) struct PreparedAccess {
+    files: AccessFiles,
+    checks: CallerChecks,
+}
+
+/// The contents of the files of access, which are secret.
+#[derive(Clone, PartialEq, Eq, Default)]
+struct AccessFiles {
+    token: Option<Vec<u8>>,
+    certificate: Option<Vec<u8>>,
+    key: Option<Vec<u8>>,
+    client_ca: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for AccessFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccessFiles")
+    }
+}
+
+/// The keys of the files.
+const TOKEN_FILE: &str = "upf.management.token_file";
+const CERTIFICATE: &str = "upf.management.tls.certificate";
+const KEY: &str = "upf.management.tls.key";
+const CLIENT_CA: &str = "upf.management.tls.client_ca";
+
+impl AccessFiles {
+    fn read(access: &ManagementAccess) -> Result<Self, (&'static str, AccessError)> {
+        let of = |key: &'static str, file: &Option<PathBuf>| {
+            file.as_deref().map(read).transpose().map_err(|error| (key, error))
+        };
+        Ok(Self {
+            token: of(TOKEN_FILE, &access.token_file)?,
+            certificate: of(CERTIFICATE, &access.tls.certificate)?,
+            key: of(KEY, &access.tls.key)?,
+            client_ca: of(CLIENT_CA, &access.tls.client_ca)?,
+        })
+    }
+
+    fn named(&self) -> [(&'static str, Option<&[u8]>); 4] {
+        let Self { token, certificate, key, client_ca } = self;
+        let files = [(TOKEN_FILE, token), (CERTIFICATE, certificate), (KEY, key), (CLIENT_CA, client_ca)];
+        files.map(|(name, octets)| (name, octets.as_deref()))
+    }
+
+    /// What they say.
+    fn checks(&self, access: &ManagementAccess) -> Result<CallerChecks, (&'static str, AccessError)> {
+        let (tls, has_client_ca) = (self.server_config(&access.tls)?, self.client_ca.is_some());
+        let token = self.token.as_deref().map(Token::new).transpose().map_err(|source| {
+            let file = access.token_file.clone().unwrap_or_default();
+            (TOKEN_FILE, AccessError::Token { file, source })
+        })?;
+        Ok(CallerChecks { tls, has_client_ca, token: token.map(Arc::new), capture: access.capture })
+    }
+
+    /// `None` without a certificate; the configuration was checked for a key.
+    fn server_config(
+        &self,
+        names: &ManagementTls,
+    ) -> Result<Option<Arc<ServerConfig>>, (&'static str, AccessError)> {
+        let (Some(certificate), Some(key)) = (&self.certificate, &self.key) else { return Ok(None) };
+        let named = |file: &Option<PathBuf>| file.clone().unwrap_or_default();
+        let provider = Arc::new(ring::default_provider());
+        let unusable = |error: rustls::Error| (KEY, AccessError::Tls(error));
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?;
+        let builder = match &self.client_ca {
+            Some(octets) => {
+                let mut roots = RootCertStore::empty();
+                let of_ca = |error| (CLIENT_CA, error);
+                for authority in certificates(octets, named(&names.client_ca)).map_err(of_ca)? {
+                    roots.add(authority).map_err(|error| (CLIENT_CA, AccessError::Tls(error)))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider).build();
+                builder.with_client_cert_verifier(
+                    verifier.map_err(|error| (CLIENT_CA, AccessError::Authorities(error)))?,
+                )
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|source| {
+            (KEY, AccessError::Pem { file: named(&names.key), expected: "a private key", source })
+        })?;
+        let chain =
+            certificates(certificate, named(&names.certificate)).map_err(|error| (CERTIFICATE, error))?;
+        Ok(Some(Arc::new(builder.with_single_cert(chain, key).map_err(unusable)?)))
+    }
 }
 
 fn at(key: &'static str) -> impl Fn(AccessError) -> StartError {
     move |source| StartError::Access { key, source: Box::new(source) }
 }
 
-fn tcp(key: String, address: SocketAddr, access: Access) -> Result<Listener, StartError> {
+fn tcp(key: String, address: SocketAddr) -> Result<Socket, StartError> {
     let opened = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
         Ok(listener)
     });
     let failed = |source| StartError::Socket { key, address, transport: Transport::Tcp, source };
-    Ok(Listener { socket: Socket::Tcp(opened.map_err(failed)?), access })
+    Ok(Socket::Tcp(opened.map_err(failed)?))
 }
 
 /// A socket of a process that has ended is replaced.
-fn unix(path: &Path, options: &ManagementSocket) -> Result<Listener, AccessError> {
+fn unix(path: &Path, options: &ManagementSocket) -> Result<Socket, AccessError> {
     let failed = |source| AccessError::Socket { path: path.to_owned(), source };
     if let Ok(found) = fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {
@@ -148,7 +282,7 @@ fn unix(path: &Path, options: &ManagementSocket) -> Result<Listener, AccessError
         chown(path, None, Some(group)).map_err(|errno| AccessError::Group(errno.into()))?;
     }
     fs::set_permissions(path, fs::Permissions::from_mode(options.mode)).map_err(failed)?;
-    Ok(Listener { socket: Socket::Unix(listener, path.to_owned()), access: Access::of_socket() })
+    Ok(Socket::Unix(listener, path.to_owned()))
 }
 
 /// The number of a group. Groups of a directory service have to be given by number.
@@ -165,42 +299,9 @@ fn gid(name: &str) -> Result<Gid, AccessError> {
     number.map(Gid::from_raw).ok_or_else(|| AccessError::NoGroup(name.to_owned()))
 }
 
-fn token(access: &ManagementAccess) -> Result<Option<Arc<Token>>, AccessError> {
-    let Some(file) = &access.token_file else { return Ok(None) };
-    let token = Token::new(&read(file)?);
-    let token = token.map_err(|source| AccessError::Token { file: file.clone(), source })?;
-    Ok(Some(Arc::new(token)))
-}
-
-/// `None` without a certificate; the configuration was checked for a key.
-fn server_config(tls: &ManagementTls) -> Result<Option<Arc<ServerConfig>>, AccessError> {
-    let (Some(certificate), Some(key)) = (&tls.certificate, &tls.key) else { return Ok(None) };
-    let provider = Arc::new(ring::default_provider());
-    let builder =
-        ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-    let builder = match &tls.client_ca {
-        Some(file) => {
-            let mut roots = RootCertStore::empty();
-            for authority in certificates(file)? {
-                roots.add(authority)?;
-            }
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider).build()?;
-            builder.with_client_cert_verifier(verifier)
-        }
-        None => builder.with_no_client_auth(),
-    };
-    let key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|source| AccessError::Pem {
-        file: key.clone(),
-        expected: "a private key",
-        source,
-    })?;
-    Ok(Some(Arc::new(builder.with_single_cert(certificates(certificate)?, key)?)))
-}
-
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError> {
-    let failed = |source| AccessError::Pem { file: file.to_owned(), expected: "certificates", source };
-    let all: Vec<_> =
-        CertificateDer::pem_slice_iter(&read(file)?).collect::<Result<_, _>>().map_err(failed)?;
+fn certificates(octets: &[u8], file: PathBuf) -> Result<Vec<CertificateDer<'static>>, AccessError> {
+    let failed = |source| AccessError::Pem { file: file.clone(), expected: "certificates", source };
+    let all: Vec<_> = CertificateDer::pem_slice_iter(octets).collect::<Result<_, _>>().map_err(failed)?;
     if all.is_empty() { Err(failed(pem::Error::NoItemsFound)) } else { Ok(all) }
 }
 

@@ -18,12 +18,12 @@ use crate::config::{Config, GtpuMode, N6Mode, Upf};
 use crate::error::StartError;
 use crate::worker::{PortSet, cores};
 
-pub(crate) use address::{addresses, connected, n4_addresses, smf_networks};
+pub(crate) use address::{addresses, connected, n4_addresses, smf_networks, told_n4_address};
 pub use address_translation::NatError;
 pub(crate) use address_translation::{AddressTranslation, address_translation};
 pub(crate) use forwarding::{KernelForwarding, forwarding_advice, kernel_forwarding};
 pub use management::AccessError;
-pub(crate) use management::management_listeners;
+pub(crate) use management::{ManagementControl, management_listeners};
 pub(crate) use neighbours::neighbours;
 pub(crate) use network::tun_options;
 pub(crate) use socket::n4_sockets;

@@ -5,10 +5,10 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::{io, mem};
 
-use causeway_dataplane::{HostReachability, Plan, Topology};
+use causeway_dataplane::{EchoConfig, HostReachability, Plan, Settings, Topology};
 use causeway_model::Applications;
 use causeway_ports::Waker;
-use causeway_types::WallClock;
+use causeway_types::{Span, WallClock};
 use tokio::sync::mpsc;
 
 use super::directory::Directory;
@@ -19,6 +19,7 @@ use super::peers::{FIRST_WORKER, WorkerPeers, worker_peers};
 use super::placement::Placement;
 use super::ports::PortSet;
 use super::schedule::Schedule;
+use super::session_keys::NewPaths;
 use super::thread::{PacketThread, WorkerMessage, channel};
 use crate::clock::Clock;
 use crate::data_planes::BoxedDataPlane;
@@ -26,6 +27,9 @@ use crate::watchdog::WatchedThread;
 
 /// Capacity of the directory for each session, in entries: a tunnel in each direction, an IPv4 and an IPv6 address.
 const ENTRIES_PER_SESSION: usize = 4;
+
+/// Paths of sessions of other workers that the first one is told at once.
+const PATHS_PER_COMMAND: usize = 256;
 
 /// The data plane, ports and schedule of one worker.
 pub struct WorkerSetup {
@@ -149,6 +153,24 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
             let _ = self.queue(worker, Command::Host(Arc::clone(host)));
+        }
+    }
+
+    /// Queues settings until [`WorkerHandle::wake`] is called. `begins`: paths are supervised from now on, and were not
+    /// before.
+    pub fn set_settings(&mut self, settings: &Arc<Settings>, begins: bool) {
+        // The first thread alone supervises paths.
+        let echo = EchoConfig { interval: Span::ZERO, ..settings.echo };
+        let of_others = Arc::new(Settings { echo, ..Settings::clone(settings) });
+        for worker in 0..self.threads.len() {
+            let own = if worker == FIRST_WORKER { settings } else { &of_others };
+            // A thread that has ended states so in its last report.
+            let _ = self.queue(worker, Command::Settings(Arc::clone(own)));
+        }
+        let paths = self.placement.as_ref().filter(|_| begins).map(Placement::paths_of_others);
+        for some in paths.unwrap_or_default().chunks(PATHS_PER_COMMAND) {
+            let _ =
+                self.queue(FIRST_WORKER, Command::Follow(NewPaths { old: Vec::new(), new: some.to_vec() }));
         }
     }
 

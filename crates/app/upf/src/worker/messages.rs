@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{
     Applied, ApplyError, Counters, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter,
-    PathState, Plan, SessionState,
+    PathState, Plan, SessionState, Settings,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -24,6 +24,8 @@ pub(super) enum Command<K> {
     Provision(Arc<Applications>),
     /// The host has these addresses from now on.
     Host(Arc<HostReachability>),
+    /// These settings are in force from now on.
+    Settings(Arc<Settings>),
     /// The wall clock has this relation to the monotonic clock from now on.
     WallClock(WallClock),
     /// Replace the supervised paths of a session of another worker.

@@ -328,6 +328,11 @@ impl PacketLoop {
                     self.context.data_plane().set_applications(&applications);
                 }
                 Ok(Command::Host(host)) => self.context.data_plane().set_host_reachability(&host),
+                Ok(Command::Settings(settings)) => {
+                    let now = self.clock.now();
+                    self.context.advance(now)?;
+                    self.context.data_plane().reconfigure(now, &settings);
+                }
                 Ok(Command::WallClock(wall)) => {
                     let now = self.clock.now();
                     self.context.advance(now)?;

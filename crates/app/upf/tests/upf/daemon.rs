@@ -153,7 +153,7 @@ fn n4_is_reachable_over_both_ip_versions() {
     let upf = loopback();
     let mut config = config(upf);
     let v6 = IpAddr::V6(Ipv6Addr::LOCALHOST);
-    config.upf.pfcp.server.push(PfcpServer { address: Some(v6), dev: None, port: 0 });
+    config.upf.pfcp.server.push(PfcpServer::at(v6, 0));
     let running = run(&config, upf).unwrap();
     Smf::new(loopback().into(), running.n4()).heartbeat();
     let mut smf = Smf::new(v6, running.daemon.pfcp_addresses()[1]);
@@ -222,7 +222,7 @@ fn a_bind_error_says_how_to_find_the_owner() {
     );
     let n4 = first.n4();
     let mut second = config(loopback());
-    second.upf.pfcp.server = vec![PfcpServer { address: Some(n4.ip()), dev: None, port: n4.port() }];
+    second.upf.pfcp.server = vec![PfcpServer::at(n4.ip(), n4.port())];
     let error = run(&second, upf).err().unwrap().to_string();
     assert!(
         error.starts_with(&format!("upf.pfcp.server[0]: cannot listen on {n4}: address in use")),

@@ -267,7 +267,7 @@ fn wrong_files_are_named() {
     };
     let missing =
         with(&|setup| setup.config.upf.management.tls.certificate = Some("/nowhere/upf.crt".into()));
-    assert!(missing.starts_with("upf.management.tls: /nowhere/upf.crt: "), "{missing}");
+    assert!(missing.starts_with("upf.management.tls.certificate: /nowhere/upf.crt: "), "{missing}");
     let no_pem = with(&|setup| drop(setup.file("upf.crt", "no certificate")));
     assert!(no_pem.contains("upf.crt: ") && no_pem.ends_with("expected certificates in PEM"), "{no_pem}");
     let no_key = with(&|setup| drop(setup.file("upf.key", "no key")));
@@ -277,6 +277,38 @@ fn wrong_files_are_named() {
     let short = with(&|setup| drop(setup.file("token", "secret")));
     assert!(short.starts_with("upf.management.token_file: ") && short.contains("openssl rand"), "{short}");
     assert!(!short.contains("secret"), "{short}");
+}
+
+// Input:  an address with TLS; its certificate and key are replaced by those of another authority, under the same names;
+//         then by a key that is none.
+// Output: after a reload, new connections have the new certificate, which clients of the old authority refuse. The wrong
+//         key is an error with its key, and the certificate in force stays.
+#[test]
+fn a_reload_reads_the_certificate_again() {
+    let setup = Setup::new().with_tls().with_token();
+    let running = setup.run();
+    let headers = format!("Authorization: Bearer {TOKEN}\r\n");
+    let accepts = |authority: &Authority| {
+        let answer = ask(secured(&running, authority, None), "GET /api/v1/status", &headers);
+        answer.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    };
+    let reload = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(running.daemon.reload(setup.config.upf.clone()))
+    };
+    let other = Authority::new();
+    assert!(accepts(&setup.authority) && !accepts(&other));
+    let (certificate, key) = other.certify("upf.example");
+    setup.file("upf.crt", &certificate);
+    setup.file("upf.key", &key);
+    assert!(accepts(&setup.authority), "nothing changes without a reload");
+    let applied = reload().unwrap().applied;
+    assert_eq!(applied, ["upf.management.tls.certificate", "upf.management.tls.key"]);
+    assert!(accepts(&other) && !accepts(&setup.authority));
+    setup.file("upf.key", "no key");
+    let error = reload().unwrap_err().to_string();
+    assert!(error.starts_with("upf.management.tls.key: ") && error.contains("upf.key: "), "{error}");
+    assert!(accepts(&other));
 }
 
 // Input:  a body of a megabyte for a call that reads it, and a body that never ends for one that does not.

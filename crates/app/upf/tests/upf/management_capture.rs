@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use causeway_packet::{Ip, Meta, Udp};
 use causeway_types::{Span, Teid};
-use causeway_upf::config::{GtpuMode, GtpuServer, N6Mode, Session as DataNetwork};
+use causeway_upf::config::{Capture, GtpuMode, GtpuServer, N6Mode, Session as DataNetwork};
 use causeway_upf::management::views::ProblemView;
 use causeway_upf::{Daemon, StartError};
 use pcap_file::DataLink;
@@ -30,6 +30,7 @@ fn start() -> (Running, Smf, Gnb) {
     let mut config = config(upf);
     // The SMF is asked for nothing while a test waits.
     config.upf.pfcp.heartbeat.interval = Span::from_secs(0);
+    config.upf.management.capture = Capture::Everyone;
     let running = run(&config, upf).unwrap();
     let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
     smf.associate();
@@ -423,6 +424,7 @@ fn captured_on(mode: GtpuMode, n6: N6Mode) -> Result<(), StartError> {
     let server = far_end("n6", "198.51.100.9/24", on_server, (SERVER, 2));
     let mut config = config(loopback());
     config.upf.gtpu.mode = mode;
+    config.upf.management.capture = Capture::Everyone;
     config.upf.gtpu.server = vec![match mode {
         GtpuMode::Udp => GtpuServer { address: Some(N3.into()), ..GtpuServer::default() },
         _ => GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() },

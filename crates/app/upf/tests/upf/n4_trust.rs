@@ -67,7 +67,7 @@ fn smfs_are_of_the_connected_networks_unless_said_otherwise() {
         let socket = far_end("n4", "192.0.2.33/28", COMMANDS, ([198, 51, 100, 9].into(), 0));
         ip("route add 198.51.100.0/24 dev n4");
         let mut config = config(loopback());
-        config.upf.pfcp.server = vec![PfcpServer { address: Some(N4.into()), dev: None, port: 8805 }];
+        config.upf.pfcp.server = vec![PfcpServer::at(N4.into(), 8805)];
         let over = |daemon: &Daemon| Smf::over(socket.try_clone().unwrap(), daemon.pfcp_addresses()[0]);
         let running = run(&config, N4).unwrap();
         assert_eq!(over(&running.daemon).associate(), Cause::RequestRejected);

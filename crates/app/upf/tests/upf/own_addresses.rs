@@ -59,7 +59,7 @@ impl Environment {
         service.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut config = config(N3);
         config.upf.metrics.server[0].address = Ipv4Addr::LOCALHOST.into();
-        config.upf.pfcp.server = vec![PfcpServer { address: Some(N4.into()), dev: None, port: 0 }];
+        config.upf.pfcp.server = vec![PfcpServer::at(N4.into(), 0)];
         config.upf.host.reachable = vec![IpNet::from(std::net::IpAddr::V4(SERVICE))];
         change(&mut config);
         let daemon = Daemon::start(&config).unwrap();

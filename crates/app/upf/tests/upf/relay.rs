@@ -43,7 +43,7 @@ fn relay(dataplane: DataPlane) {
         far_end("n3", "192.0.2.1/28", &["address add 192.0.2.9/28 dev far", "link set far up"], (PEER, 2152));
     let mut config = config(N3);
     config.upf.metrics.server[0].address = Ipv4Addr::LOCALHOST.into();
-    config.upf.pfcp.server = vec![PfcpServer { address: Some(N4.into()), dev: None, port: 0 }];
+    config.upf.pfcp.server = vec![PfcpServer::at(N4.into(), 0)];
     config.upf.dataplane = dataplane;
     let daemon = Daemon::start(&config).unwrap();
     let mut smf = Smf::over(smf, daemon.pfcp_addresses()[0]);

@@ -1,37 +1,71 @@
 //! A configuration that is reloaded while the UPF runs.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
 
 use causeway_pfcp::Cause;
-use causeway_upf::config::{Config, KEYS, Overrides, Reloaded, Upf};
+use causeway_ports::netlink::Netlink;
+use causeway_types::{Span, Teid};
+use causeway_upf::config::{Config, ForwardingPolicy, KEYS, Overrides, Reloaded, Session, Slice, Upf};
+use causeway_upf::{Daemon, ReloadError};
 
+use crate::common::namespace::in_namespace;
 use crate::common::smf::Smf;
-use crate::common::{Running, config, loopback, run};
+use crate::common::{Gnb, PATIENCE, Running, UE, config, fetch, loopback, packet, run, until};
 use crate::config_keys::values::OTHER_VALUES;
 use crate::config_keys::with_value;
 
+const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+const DEVICE: &str = "n6reload";
+
 fn reload(upf: &Running, next: Upf) -> Reloaded {
+    try_reload(upf, next).unwrap()
+}
+
+fn try_reload(upf: &Running, next: Upf) -> Result<Reloaded, ReloadError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(upf.daemon.reload(next)).unwrap()
+    runtime.block_on(upf.daemon.reload(next))
 }
 
 // Input:  each key alone, with another value than that of the running UPF, then the value before.
 // Output: a key that is documented as live is applied, any other one takes effect at the next start; the configuration
-//         that is shown follows the former only.
+//         that is shown follows the former only. A file that does not exist is an error of its key, without an effect.
 #[test]
 fn every_key_is_applied_or_waits_for_a_restart() {
     let upf = loopback();
-    let running = run(&config(upf), upf).unwrap();
+    let mut at_start = config(upf);
+    let silver = ForwardingPolicy { name: "silver".into(), ..ForwardingPolicy::default() };
+    at_start.upf.forwarding_policy.push(silver);
+    at_start.upf.qos.slice.push(Slice { sst: 1, sd: None, uplink: None, downlink: None });
+    let running = run(&at_start, upf).unwrap();
     let shown = || running.fetch("/api/v1/config").1;
     let parsed = |text: &str| Config::parse(Some(Path::new("upf.yaml")), text, &Overrides::default());
-    let before = parsed("").unwrap().upf;
+    let before = Upf {
+        forwarding_policy: at_start.upf.forwarding_policy.clone(),
+        qos: at_start.upf.qos.clone(),
+        ..parsed("").unwrap().upf
+    };
     reload(&running, before.clone());
     let at_first = shown();
     for (path, value) in OTHER_VALUES.iter().filter(|(path, _)| path.starts_with("upf.")) {
         // Some are right only beside others.
         let Ok(next) = parsed(&with_value(path, value)) else { continue };
         let live = KEYS.iter().find(|key| key.path == *path).unwrap().live;
+        // A policy stays until a restart.
+        if *path == "upf.forwarding_policy[].name" {
+            continue;
+        }
+        if path.starts_with("upf.management.tls") || path.ends_with("token_file") {
+            let error = try_reload(&running, next.upf).unwrap_err().to_string();
+            assert!(
+                error.starts_with("upf.management.t") && error.contains("No such file"),
+                "{path}: {error}"
+            );
+            assert_eq!(shown(), at_first, "{path}");
+            continue;
+        }
         let Reloaded { applied, at_restart } = reload(&running, next.upf);
         assert_eq!(applied.contains(path), live, "{path}: {applied:?} {at_restart:?}");
         assert_eq!(shown() != at_first, live, "{path}");
@@ -53,7 +87,7 @@ fn sessions_stay_while_the_permitted_smfs_change() {
     assert_eq!(smf.try_establish(Ipv4Addr::new(10, 45, 0, 2)), Cause::RequestAccepted);
     let mut next = before.upf.clone();
     next.pfcp.allow = vec!["192.0.2.1/32".parse().unwrap()];
-    next.qos.averaging_window = causeway_types::Span::from_millis(9);
+    next.qos.averaging_window = Span::from_millis(9);
     let Reloaded { applied, at_restart } = reload(&running, next);
     assert!(applied.contains(&"upf.pfcp.allow"), "{applied:?}");
     assert!(at_restart.contains(&"upf.qos.averaging_window"), "{at_restart:?}");
@@ -63,4 +97,144 @@ fn sessions_stay_while_the_permitted_smfs_change() {
     assert_eq!(other.associate(), Cause::RequestRejected);
     reload(&running, before.upf);
     assert_eq!(other.associate(), Cause::RequestAccepted);
+}
+
+/// Sends packets of a UE to the gateway one after the other, each as soon as the one before was answered, until it is told
+/// to end. Returns their number.
+fn traffic(
+    upf: Ipv4Addr,
+    gnb: Gnb,
+    teid: Teid,
+    ue: Ipv4Addr,
+    server: UdpSocket,
+) -> (Sender<()>, JoinHandle<(u32, Gnb, UdpSocket)>) {
+    let (end, ended) = channel();
+    let thread = thread::spawn(move || {
+        let (mut number, mut buffer) = (0_u32, [0; 64]);
+        while ended.try_recv().is_err() {
+            number += 1;
+            gnb.send(upf, teid, &packet(ue, GATEWAY, &number.to_be_bytes()));
+            let (len, from) = server.recv_from(&mut buffer).expect("a packet of the UE");
+            assert_eq!((&buffer[..len], from.ip()), (&number.to_be_bytes()[..], ue.into()));
+            server.send_to(&number.to_be_bytes(), from).unwrap();
+            // The UPF sends Echo Requests meanwhile, too.
+            let user = std::iter::repeat_with(|| gnb.receive()).find(|datagram| datagram[1] == 255).unwrap();
+            assert!(user.ends_with(&number.to_be_bytes()), "packet {number} to the UE");
+        }
+        (number, gnb, server)
+    });
+    (end, thread)
+}
+
+/// The pools, as the API shows them: the range, whether it is drained, and how many addresses are allocated.
+fn pools(daemon: &Daemon) -> Vec<(String, bool, u64)> {
+    let pools: serde_json::Value = serde_json::from_str(&fetch(daemon, "/api/v1/pools").1).unwrap();
+    let of = |pool: &serde_json::Value| {
+        let text = pool["range"].as_str().unwrap().to_owned();
+        (text, pool["draining"].as_bool().unwrap(), pool["allocated"].as_u64().unwrap())
+    };
+    pools["pools"].as_array().unwrap().iter().map(of).collect()
+}
+
+fn addresses() -> Vec<String> {
+    let mut netlink = Netlink::open().unwrap();
+    let link = netlink.link(DEVICE).unwrap().unwrap().index;
+    let all = netlink.addresses().unwrap().into_iter().filter(|(index, _)| *index == link);
+    all.map(|(_, net)| net.to_string()).filter(|net| !net.starts_with("fe80")).collect()
+}
+
+// Input:  a UE with traffic; while it sends, pools come and go: another one, the one of the UE goes, comes back, goes
+//         again, and the interval of Echo Requests, a policy and a rate change; in the end the session is deleted.
+// Output: no packet of the UE is lost. The device has the addresses of the pools in force and of the one that is drained,
+//         until the session is gone; a UE of the new pool is reached at once.
+#[test]
+fn pools_come_and_go_under_traffic() {
+    in_namespace("reload::pools_come_and_go_under_traffic", || {
+        let upf = loopback();
+        let mut at_start = config(upf);
+        let old = Session { dev: DEVICE.into(), ..Session::default() };
+        let new = Session {
+            subnet: "10.46.0.0/16".parse().unwrap(),
+            gateway: "10.46.0.1".parse().ok(),
+            ..old.clone()
+        };
+        at_start.upf.session = vec![old.clone()];
+        at_start.upf.host.reachable = vec!["10.45.0.1/32".parse().unwrap(), "10.46.0.1/32".parse().unwrap()];
+        let silver = ForwardingPolicy { name: "silver".into(), ..ForwardingPolicy::default() };
+        at_start.upf.forwarding_policy = vec![silver];
+        let daemon = Daemon::start(&at_start).unwrap();
+        let server = UdpSocket::bind((GATEWAY, 2)).unwrap();
+        server.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
+        smf.associate();
+        let session = smf.establish();
+        smf.forward(session, Teid::new(7).unwrap(), gnb.address);
+        let address = gnb.address;
+        let (end, thread) = traffic(upf, gnb, session.uplink.teid, UE, server);
+        let set = |pools: &[&Session], seconds: u64, drop: bool| {
+            let mut next = at_start.upf.clone();
+            next.session = pools.iter().map(|pool| (*pool).clone()).collect();
+            next.gtpu.echo.interval = Span::from_secs(seconds);
+            next.forwarding_policy[0].drop = drop;
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let reloaded = runtime.block_on(daemon.reload(next)).unwrap();
+            assert!(reloaded.at_restart.is_empty(), "{reloaded:?}");
+        };
+        let [of_old, of_new] = ["10.45.0.1/16", "10.46.0.1/16"];
+        for (n, (pools, expected)) in [
+            (vec![&old, &new], vec![of_old, of_new]),
+            (vec![&new], vec![of_old, of_new]),
+            (vec![&new, &old], vec![of_old, of_new]),
+            (vec![&old], vec![of_old]),
+            (vec![&new], vec![of_old, of_new]),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            set(&pools, if n % 2 == 0 { 0 } else { 60 + n as u64 }, n % 2 == 0);
+            until("the addresses of the device", || addresses() == expected);
+        }
+        assert_eq!(pools(&daemon), [("10.46.0.0/16".into(), false, 0), ("10.45.0.0/16".into(), true, 1)]);
+        let other = Ipv4Addr::new(10, 46, 0, 2);
+        let second = smf.establish_forwarding(other, Teid::new(8).unwrap(), address);
+        end.send(()).unwrap();
+        let (sent, gnb, server) = thread.join().unwrap();
+        eprintln!("{sent} packets in each direction, none lost");
+        assert!(sent > 0);
+        let gateway = Ipv4Addr::new(10, 46, 0, 1);
+        let there = UdpSocket::bind((gateway, 2)).unwrap();
+        there.set_read_timeout(Some(PATIENCE)).unwrap();
+        gnb.send(upf, second.uplink.teid, &packet(other, gateway, b"hello"));
+        let mut buffer = [0; 64];
+        let (len, from) = there.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from.ip()), (&b"hello"[..], other.into()));
+        drop((server, there));
+        smf.delete(session);
+        until("the drained pool is gone", || pools(&daemon).len() == 1);
+        until("its address is gone", || addresses() == [of_new]);
+    });
+}
+
+// Input:  a session to a gNB, without supervision of paths; Echo Requests every minute are switched on, then off.
+// Output: the gNB gets one at once, and the API shows its path; then no path is supervised any more.
+#[test]
+fn echo_requests_are_switched_on_and_off() {
+    let upf = loopback();
+    let before = config(upf);
+    let running = run(&before, upf).unwrap();
+    let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
+    smf.associate();
+    smf.establish_forwarding(UE, Teid::new(7).unwrap(), gnb.address);
+    let peers = || {
+        let peers: serde_json::Value = serde_json::from_str(&running.fetch("/api/v1/peers").1).unwrap();
+        peers["peers"].as_array().unwrap().len()
+    };
+    assert_eq!(peers(), 0);
+    let mut next = before.upf.clone();
+    next.gtpu.echo.interval = Span::from_secs(60);
+    assert_eq!(reload(&running, next).applied, ["upf.gtpu.echo.interval"]);
+    assert_eq!(gnb.receive()[1], 1);
+    until("the path is supervised", || peers() == 1);
+    assert_eq!(reload(&running, before.upf).applied, ["upf.gtpu.echo.interval"]);
+    until("no path is supervised", || peers() == 0);
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use causeway_packet::gtpu::Repr;
-use causeway_types::{PdrId, Teid};
+use causeway_types::{PdrId, Span, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::WorkerCount;
 
 use crate::common::namespace::in_namespace;
 use crate::common::smf::{Session, Smf};
-use crate::common::{Gnb, PATIENCE, config, loopback, metric, packet};
+use crate::common::{Gnb, PATIENCE, config, fetch, loopback, metric, packet, until};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 const UES: u32 = 8;
@@ -192,5 +192,40 @@ fn workers_answer_echoes_and_share_their_address_with_nobody() {
         config.upf.gtpu.server[0].address = Some(elsewhere.into());
         let error = Daemon::start(&config).unwrap_err().to_string();
         assert!(error.starts_with("upf.session[0].dev: TUN device causeway0 is in use"), "{error}");
+    });
+}
+
+// Input:  sessions of eight UEs at two gNBs, on two packet threads, without supervision of paths; Echo Requests each minute
+//         are switched on; half of the sessions end; they are switched off.
+// Output: each gNB gets one request at once; the API shows two paths with all sessions, then with half of them, then none.
+#[test]
+fn paths_of_all_threads_are_supervised_from_a_reload_on() {
+    in_namespace("several_workers::paths_of_all_threads_are_supervised_from_a_reload_on", || {
+        let mut environment = Environment::new();
+        (0..UES).for_each(|n| environment.forward(n));
+        let users = |environment: &Environment| -> Vec<u64> {
+            let peers = fetch(&environment.daemon, "/api/v1/peers").1;
+            let peers: serde_json::Value = serde_json::from_str(&peers).unwrap();
+            peers["peers"].as_array().unwrap().iter().map(|peer| peer["fars"].as_u64().unwrap()).collect()
+        };
+        assert!(users(&environment).is_empty());
+        let set = |environment: &Environment, seconds: u64| {
+            let mut next = config(environment.upf).upf;
+            next.workers.count = WorkerCount::Exactly(2);
+            next.gtpu.echo.interval = Span::from_secs(seconds);
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let reloaded = runtime.block_on(environment.daemon.reload(next)).unwrap();
+            assert_eq!(reloaded.applied, ["upf.gtpu.echo.interval"]);
+        };
+        set(&environment, 60);
+        until("all sessions are counted", || users(&environment) == [4, 4]);
+        environment.gnbs.iter().for_each(|gnb| assert_eq!(gnb.receive()[1], 1));
+        for n in [0, 1, 2, 3] {
+            let session = environment.sessions[n];
+            environment.smf.delete(session);
+        }
+        until("half of them are counted", || users(&environment) == [2, 2]);
+        set(&environment, 0);
+        until("none is counted", || users(&environment).is_empty());
     });
 }

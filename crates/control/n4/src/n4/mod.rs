@@ -27,7 +27,7 @@ use crate::counters::{Counters, Occupancy};
 use crate::load::LoadControl;
 use crate::memory::MemoryLimit;
 use crate::output::Outputs;
-use crate::report::Reports;
+use crate::report::{PathSearch, Reports};
 use crate::session::{ResponseTemplates, Session, Sessions};
 use crate::transaction::{Purpose, Transactions, UnansweredRequest};
 use crate::view::{AssociationView, SessionView};
@@ -57,6 +57,7 @@ pub struct N4 {
     templates: ResponseTemplates,
     load: LoadControl,
     memory: MemoryLimit,
+    path_search: PathSearch,
     phase: Phase,
     /// New sessions are rejected.
     is_draining: bool,
@@ -81,6 +82,7 @@ impl N4 {
             associations: Associations::new(Arc::clone(&config), recovery, features),
             sessions,
             reports: Reports::new(&config),
+            path_search: PathSearch::default(),
             pfds: Pfds::default(),
             templates: ResponseTemplates::default(),
             load: LoadControl::new(&config, recovery.0),
@@ -135,7 +137,7 @@ impl N4 {
 
     /// The next time at which [`N4::timer`] must be called; `None` when no timer runs.
     pub fn next_timer(&self) -> Option<Time> {
-        if self.sessions.are_sparse() {
+        if self.sessions.are_sparse() || !self.path_search.is_empty() {
             return Some(Time::default());
         }
         [
@@ -160,6 +162,7 @@ impl N4 {
         self.associations.retry_targets(now, &mut self.transactions, &mut self.out);
         self.sessions.retry_removals(now, &mut self.out);
         self.continue_purging(now);
+        self.search_path_users(now);
         self.expire_graceful_releases(now);
         self.check_shutdown(now);
         if self.sessions.are_sparse() {

@@ -18,9 +18,12 @@ impl N4 {
     /// Handles an event of the data plane. An event of a session that has ended is counted and dropped.
     pub fn event(&mut self, now: Time, event: Event) {
         let (seid, reports) = match event {
-            Event::PathDown { peer, .. } => return self.path_failed(now, peer),
-            Event::PathUnused { peer, .. } => return self.reports.path_forgotten(peer),
-            Event::PathUp { peer, .. } => return self.path_recovered(now, peer),
+            Event::PathDown { peer, .. } => return self.path_changed(now, peer, PathState::Failed),
+            Event::PathUnused { peer, .. } => {
+                self.path_search.forget(peer);
+                return self.reports.path_forgotten(peer);
+            }
+            Event::PathUp { peer, .. } => return self.path_changed(now, peer, PathState::Recovered),
             Event::Usage { session, usage } => (session, by_urr(usage)),
             Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
             Event::Inactivity { session } => (session, vec![Report::Inactivity]),
@@ -205,16 +208,32 @@ impl N4 {
         may.then_some((*session, ip))
     }
 
-    fn path_failed(&mut self, now: Time, peer: IpAddr) {
-        let users = self.sessions.users_of(peer);
-        let notified = self.reports.path_failed(peer, users, &mut self.out);
-        self.report_path(now, peer, notified, PathState::Failed);
+    fn path_changed(&mut self, now: Time, peer: IpAddr, state: PathState) {
+        let is_idle = self.path_search.is_empty();
+        self.path_search.add(peer, state);
+        // Few sessions are examined at once; the others when it is their turn.
+        if is_idle {
+            self.search_path_users(now);
+        }
     }
 
-    fn path_recovered(&mut self, now: Time, peer: IpAddr) {
-        let users = self.sessions.users_of(peer);
-        let notified = self.reports.path_recovered(peer, users, &mut self.out);
-        self.report_path(now, peer, notified, PathState::Recovered);
+    /// Looks for the users of paths that have failed or recovered, in a few sessions, and reports those whose users are
+    /// all known.
+    pub(super) fn search_path_users(&mut self, now: Time) {
+        if self.path_search.is_empty() {
+            return;
+        }
+        let sessions = &self.sessions;
+        let known = self
+            .path_search
+            .step(sessions.len_upper_bound(), |index, peers| sessions.add_users(index, peers));
+        for (peer, (state, users)) in known {
+            let notified = match state {
+                PathState::Failed => self.reports.path_failed(peer, users, &mut self.out),
+                PathState::Recovered => self.reports.path_recovered(peer, users, &mut self.out),
+            };
+            self.report_path(now, peer, notified, state);
+        }
     }
 
     fn report_path(

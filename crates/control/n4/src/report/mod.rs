@@ -2,6 +2,7 @@
 
 mod batch;
 mod build;
+mod path_search;
 mod paths;
 mod queue;
 mod redirect;
@@ -30,6 +31,7 @@ pub(crate) use redirect::{readdress_report, set_seid};
 use windows::Windows;
 
 pub(crate) use batch::USAGES;
+pub(crate) use path_search::{PathSearch, SearchedPeers};
 pub(crate) use paths::{PathState, PathUsers};
 pub(crate) use queue::{Report, RequestNumber};
 

@@ -109,3 +109,38 @@ fn a_restarted_smf_is_notified_again() {
     n4.event(down());
     assert_eq!(reported(&mut n4, &smf).0, NodeReportType::UPFR);
 }
+
+// Input:  300 sessions send to one gNB; its path and those of 39 other peers fail at once; before the users of these paths
+//         are all known, the SMF establishes another session.
+// Output: each turn of the timers examines at most 128 sessions, for all forty peers: after the first turn at the event,
+//         two for the first peer and three for the other 39. The establishment is answered before the first report.
+#[test]
+fn many_paths_fail_without_holding_up_the_control_plane() {
+    let mut n4 = TestN4::new();
+    let mut smf = Smf::new(10);
+    n4.associate(&mut smf);
+    for teid in 0..300 {
+        let session = n4.establish(&mut smf);
+        n4.ask(&mut smf, Some(session), activation(0x2001 + teid));
+    }
+    n4.is_quiet();
+    n4.event(down());
+    for last in 1..40 {
+        n4.event(Event::PathDown { local: UPF, peer: Ipv4Addr::new(198, 51, 100, last).into() });
+    }
+    n4.is_quiet();
+    n4.establish(&mut smf);
+    n4.is_quiet();
+    let mut turns = 0;
+    while n4.n4.next_timer() == Some(causeway_types::Time::default()) {
+        turns += 1;
+        n4.n4.timer(n4.now);
+        n4.drain();
+    }
+    assert_eq!(turns, 5);
+    let (report, received) = reported(&mut n4, &smf);
+    assert_eq!(report, NodeReportType::UPFR);
+    accept(&mut n4, &smf, &received);
+    n4.is_quiet();
+    assert!(n4.has_notice(|notice| *notice == Notice::PeerDown { peer: GNB, notified: 1 }));
+}

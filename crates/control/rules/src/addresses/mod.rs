@@ -39,9 +39,14 @@ pub struct PoolUsage<'a> {
     pub name: Option<&'a str>,
     /// IPv6; otherwise IPv4.
     pub is_v6: bool,
+    /// The addresses.
+    pub range: IpNet,
+    /// It is not among the configured pools any more: nothing is allocated from it, and it goes when the last of its
+    /// addresses is released.
+    pub is_draining: bool,
     /// IPv4 addresses, or /64 prefixes, in total.
     pub total: u64,
-    /// The number of allocated blocks.
+    /// The number of allocated blocks; of a pool that is drained, those in use, whoever chose them.
     pub occupied: u64,
 }
 
@@ -104,6 +109,14 @@ struct VersionTables {
 struct NamedPool {
     name: Option<String>,
     pool: Pool,
+    /// While it is drained: the prefixes in it that sessions had when that began, and still have.
+    draining: Option<BTreeSet<Prefix>>,
+}
+
+impl NamedPool {
+    const fn is_active(&self) -> bool {
+        self.draining.is_none()
+    }
 }
 
 /// The addresses that a change of one session takes and releases.
@@ -161,12 +174,50 @@ impl Addresses {
     /// packets do not reach its next owner.
     pub fn new(pools: Vec<AddressPool>, quarantine: Span) -> Self {
         let mut addresses = Self { quarantine, ..Self::default() };
-        for AddressPool { network, range, name, reserved: barred } in pools {
-            let network = addresses.networks.entry(network).or_default();
-            let pool = Pool::new(&range, barred.into_iter());
-            network.version(Family::of(&range)).pools.push(NamedPool { name, pool });
-        }
+        addresses.set_pools(pools);
         addresses
+    }
+
+    /// Replaces the pools; the preferred come first. A pool with the same data network, range and name stays as it is.
+    /// One that is not there any more is drained: nothing is allocated from it, sessions keep its addresses, and it goes
+    /// with the last of them. O(pools, and addresses in those that are not there any more).
+    pub fn set_pools(&mut self, pools: Vec<AddressPool>) {
+        let mut before: BTreeMap<(NetworkInstance, Family), Vec<NamedPool>> = BTreeMap::new();
+        for (name, network) in &mut self.networks {
+            for family in [Family::V4, Family::V6] {
+                let pools = std::mem::take(&mut network.version(family).pools);
+                before.insert((name.clone(), family), pools);
+            }
+        }
+        for AddressPool { network, range, name, reserved: barred } in pools {
+            let (family, block) = (Family::of(&range), Prefix::of(&range));
+            let old = before.get_mut(&(network.clone(), family));
+            let known = old.and_then(|old| {
+                let is_it = |known: &NamedPool| known.name == name && known.pool.range() == block;
+                old.iter().position(is_it).map(|at| old.remove(at).pool)
+            });
+            let pool = known.unwrap_or_else(|| Pool::new(&range, barred.into_iter()));
+            let of_network = self.networks.entry(network).or_default();
+            of_network.version(family).pools.push(NamedPool { name, pool, draining: None });
+        }
+        for ((network, family), pools) in before {
+            let Some(network) = self.networks.get_mut(&network) else { continue };
+            let version = network.version(family);
+            for NamedPool { name, pool, draining } in pools {
+                let in_use = || version.used.overlapping(pool.range()).map(|(block, _)| block).collect();
+                let draining = draining.unwrap_or_else(in_use);
+                if !draining.is_empty() {
+                    version.pools.push(NamedPool { name, pool, draining: Some(draining) });
+                }
+            }
+        }
+    }
+
+    /// A session has an address of the data network in this range.
+    pub fn is_in_use_within(&self, network: &NetworkInstance, range: &IpNet) -> bool {
+        let Some(held) = self.networks.get(network) else { return false };
+        let version = if Family::of(range) == Family::V4 { &held.v4 } else { &held.v6 };
+        version.used.overlapping(Prefix::of(range)).next().is_some()
     }
 
     /// Adds data networks beside those of the pools: addresses without a network instance belong to all of them.
@@ -201,12 +252,17 @@ impl Addresses {
         self.networks.iter().flat_map(|(network, held)| {
             let versions = [(false, &held.v4), (true, &held.v6)].into_iter();
             versions.flat_map(move |(is_v6, version)| {
-                version.pools.iter().map(move |NamedPool { name, pool }| PoolUsage {
-                    network,
-                    name: name.as_deref(),
-                    is_v6,
-                    total: pool.size(),
-                    occupied: pool.allocated(),
+                let family = if is_v6 { Family::V6 } else { Family::V4 };
+                version.pools.iter().filter_map(move |NamedPool { name, pool, draining }| {
+                    Some(PoolUsage {
+                        network,
+                        name: name.as_deref(),
+                        is_v6,
+                        range: pool.range().net(family)?,
+                        is_draining: draining.is_some(),
+                        total: pool.size(),
+                        occupied: draining.as_ref().map_or(pool.allocated(), |held| held.len() as u64),
+                    })
                 })
             })
         })
@@ -310,15 +366,16 @@ impl Addresses {
 
     /// Undoes such a claim before the address was sent to any peer.
     pub(crate) fn undo_claim(&mut self, session: Seid, held: &ClaimedPrefix, net: &IpNet) {
-        self.remove_claim(session, (held, net), |_, _| {});
+        self.remove_claim(session, (held, net), |_, _, _| {});
     }
 
-    /// The session no longer has the prefix, if it had it; `pools` are updated then.
+    /// The session no longer has the prefix, if it had it; `pools` are updated then, and told whether no other session has
+    /// it either.
     fn remove_claim(
         &mut self,
         session: Seid,
         (held, net): (&ClaimedPrefix, &IpNet),
-        pools: impl Fn(&mut [NamedPool], Prefix),
+        pools: impl Fn(&mut Vec<NamedPool>, Prefix, bool),
     ) {
         let (block, family) = (Prefix::of(net), Family::of(net));
         let mut was_there = false;
@@ -330,10 +387,11 @@ impl Addresses {
                 continue;
             }
             was_there = true;
-            if users.is_empty() {
+            let is_unused = users.is_empty();
+            if is_unused {
                 claims.remove(block);
             }
-            pools(&mut version.pools, block);
+            pools(&mut version.pools, block, is_unused);
         }
         if was_there && held.kind == PrefixKind::Route {
             self.routes -= 1;
@@ -368,9 +426,16 @@ impl Addresses {
         was_seen: bool,
     ) {
         let (now, quarantine) = (self.now, self.quarantine);
-        self.remove_claim(session, (held, net), |pools, block| {
-            for NamedPool { pool, .. } in pools {
+        self.remove_claim(session, (held, net), |pools, block, is_unused| {
+            let free = |pool: &mut Pool| match held.chosen {
+                true => pool.release(block, now, quarantine),
+                false => pool.mark_freed(),
+            };
+            let of_drained = is_unused && forget_drained(pools, block, free);
+            for NamedPool { pool, .. } in pools.iter_mut().filter(|named| named.is_active()) {
                 match (pool.covers(block), held.chosen, was_seen) {
+                    (true, true, true) if of_drained => pool.quarantine(block, now, quarantine),
+                    (true, true, false) if of_drained => pool.mark_freed(),
                     (true, true, true) => pool.release(block, now, quarantine),
                     (true, true, false) => pool.undo_take(block),
                     (true, false, _) => pool.mark_freed(),
@@ -384,6 +449,21 @@ impl Addresses {
             }
         });
     }
+}
+
+/// No session has a prefix any more: whether a pool that is drained had it. Such a pool goes with the last.
+fn forget_drained(pools: &mut Vec<NamedPool>, block: Prefix, free: impl Fn(&mut Pool)) -> bool {
+    let mut was_there = false;
+    pools.retain_mut(|named| {
+        let Some(held) = &mut named.draining else { return true };
+        if held.remove(&block) {
+            was_there = true;
+            // It may come back.
+            free(&mut named.pool);
+        }
+        !held.is_empty()
+    });
+    was_there
 }
 
 impl VersionTables {

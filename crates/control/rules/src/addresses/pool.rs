@@ -71,6 +71,11 @@ impl Pool {
         1_u64.checked_shl(bits).unwrap_or(u64::MAX).saturating_sub(left_out)
     }
 
+    /// The addresses.
+    pub(super) const fn range(&self) -> Prefix {
+        self.range
+    }
+
     /// The number of allocated blocks.
     pub(super) const fn allocated(&self) -> u64 {
         self.allocated
@@ -113,6 +118,11 @@ impl Pool {
     /// Releases a block; it is reused after its quarantine.
     pub(super) fn release(&mut self, block: Prefix, now: Time, quarantine: Span) {
         self.allocated = self.allocated.saturating_sub(1);
+        self.quarantine(block, now, quarantine);
+    }
+
+    /// A block that another pool had allocated is released: it is in quarantine here, too.
+    pub(super) fn quarantine(&mut self, block: Prefix, now: Time, quarantine: Span) {
         self.unavailable.entry(block);
         self.quarantined.push_back((now + quarantine, block));
     }

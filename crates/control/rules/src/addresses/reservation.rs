@@ -68,7 +68,8 @@ impl<'a> AddressReservation<'a> {
 
     /// The data network has a pool.
     pub(crate) fn is_pooled(&self, network: &NetworkInstance) -> bool {
-        let there = |held: &super::Network| !held.v4.pools.is_empty() || !held.v6.pools.is_empty();
+        let there =
+            |held: &super::Network| held.v4.pools.iter().chain(&held.v6.pools).any(NamedPool::is_active);
         self.addresses.networks.get(network).is_some_and(there)
     }
 
@@ -102,13 +103,14 @@ impl<'a> AddressReservation<'a> {
         let held = self.addresses.networks.get_mut(network).ok_or(ChooseError::NoPool)?;
         let VersionTables { used, routes, pools } = held.version(family);
         let used = &Claims { used, routes };
-        let fitting = |named: &&mut NamedPool| named.pool.has_room_for(len);
+        let fitting = |named: &&mut NamedPool| named.is_active() && named.pool.has_room_for(len);
         if !pools.iter_mut().any(|named| fitting(&named)) {
             return Err(ChooseError::NoPool);
         }
         let is_named = |named: &NamedPool| {
             let name = named.name.as_deref().map(str::as_bytes);
-            names.is_empty() || names.iter().any(|wanted| Some(wanted.as_slice()) == name)
+            named.is_active()
+                && (names.is_empty() || names.iter().any(|wanted| Some(wanted.as_slice()) == name))
         };
         if !pools.iter().any(is_named) {
             return Err(ChooseError::UnknownPool);
@@ -148,7 +150,9 @@ impl Drop for AddressReservation<'_> {
             let block = Prefix::of(&held.net);
             if let Some(network) = self.addresses.networks.get_mut(&held.network) {
                 let pools = &mut network.version(Family::of(&held.net)).pools;
-                if let Some(named) = pools.iter_mut().find(|named| named.pool.covers(block)) {
+                if let Some(named) =
+                    pools.iter_mut().find(|named| named.is_active() && named.pool.covers(block))
+                {
                     named.pool.undo_take(block);
                 }
             }

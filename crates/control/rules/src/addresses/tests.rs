@@ -317,3 +317,64 @@ fn chosen_addresses_lie_beside_routes() {
     let chosen: Vec<_> = (2..5).map(|session| choose(&mut addresses, session).unwrap()).collect();
     assert_eq!(chosen, ["10.45.0.4", "10.45.0.5", "10.45.0.6"]);
 }
+
+// Input:  a pool with two sessions; another pool takes its place; one session ends; the first pool comes back, goes
+//         again, and the other session ends.
+// Output: new addresses come from the new pool at once. The old one shows what is still in use, gives nothing out, and
+//         is gone with the last address. While it is back, it allocates as before.
+#[test]
+fn a_pool_that_is_taken_away_is_drained() {
+    let mut addresses = addresses();
+    let of = |addresses: &Addresses| -> Vec<(String, bool, u64)> {
+        let v4 = addresses.pools().filter(|pool| !pool.is_v6);
+        v4.map(|pool| (pool.range.to_string(), pool.is_draining, pool.occupied)).collect()
+    };
+    let (old, new) =
+        (|| pool("10.45.0.0/29", Some("four"), &["10.45.0.1/32"]), || pool("10.46.0.0/29", None, &[]));
+    assert_eq!(choose(&mut addresses, 1).unwrap(), "10.45.0.2");
+    assert_eq!(choose(&mut addresses, 2).unwrap(), "10.45.0.3");
+    addresses.set_pools(vec![new()]);
+    let [there, drained] = [("10.46.0.0/29", false), ("10.45.0.0/29", true)];
+    let state = |(range, is_draining): (&str, bool), occupied| (range.to_owned(), is_draining, occupied);
+    assert_eq!(of(&addresses), [state(there, 0), state(drained, 2)]);
+    assert_eq!(choose(&mut addresses, 3).unwrap(), "10.46.0.1");
+    assert!(addresses.is_in_use_within(&internet(), &net("10.45.0.0/16")));
+    release(&mut addresses, 1, "10.45.0.2/32", true);
+    assert_eq!(of(&addresses), [state(there, 1), state(drained, 1)]);
+    addresses.set_pools(vec![old(), new()]);
+    assert_eq!(of(&addresses), [state(("10.45.0.0/29", false), 1), state(there, 1)]);
+    assert_eq!(choose(&mut addresses, 4).unwrap(), "10.45.0.4");
+    release(&mut addresses, 4, "10.45.0.4/32", true);
+    addresses.set_pools(vec![new()]);
+    release(&mut addresses, 2, "10.45.0.3/32", true);
+    assert_eq!(of(&addresses), [state(there, 1)]);
+    assert!(!addresses.is_in_use_within(&internet(), &net("10.45.0.0/16")));
+}
+
+// Input:  a pool becomes part of a wider one, while sessions have an address that the UPF chose, one that their SMF
+//         chose, and one that two sessions share; each is released, the first for the wider pool in quarantine.
+// Output: the wider pool does not count them, does not allocate them before, and the first not before its quarantine.
+#[test]
+fn a_wider_pool_respects_the_addresses_of_the_one_that_it_replaces() {
+    let mut addresses = Addresses::new(vec![pool("10.45.0.0/31", None, &[])], Span::from_secs(10));
+    let claim = |addresses: &mut Addresses, session: u64, text: &str| {
+        let reservation = AddressReservation::new(addresses, Seid(session));
+        let change = reservation.claim_changes(&SortedSet::new(), &held(text, false)).unwrap();
+        addresses.commit(&change);
+    };
+    assert_eq!(choose(&mut addresses, 1).unwrap(), "10.45.0.0");
+    claim(&mut addresses, 2, "10.45.0.1/32");
+    addresses.set_pools(vec![pool("10.45.0.0/30", None, &[])]);
+    let occupied = |addresses: &Addresses| addresses.pools().map(|pool| pool.occupied).collect::<Vec<_>>();
+    assert_eq!(occupied(&addresses), [0, 2]);
+    assert_eq!(choose(&mut addresses, 3).unwrap(), "10.45.0.2");
+    release(&mut addresses, 2, "10.45.0.1/32", false);
+    assert_eq!(choose(&mut addresses, 4).unwrap(), "10.45.0.1");
+    assert_eq!(occupied(&addresses), [2, 1]);
+    release(&mut addresses, 4, "10.45.0.1/32", true);
+    release(&mut addresses, 1, "10.45.0.0/32", true);
+    assert_eq!(occupied(&addresses), [1]);
+    assert_eq!(choose(&mut addresses, 5), Err(ChooseError::Occupied));
+    addresses.set_time(Time::from_secs(10));
+    assert_eq!(choose(&mut addresses, 5).unwrap(), "10.45.0.1");
+}

@@ -10,7 +10,7 @@ use causeway_types::{Seid, Time, WallClock};
 
 use crate::{
     ApplyError, BackendError, Counters, Disposition, Event, Explanation, HostReachability, Ingress,
-    NamedCounter, ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
+    NamedCounter, ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -96,6 +96,17 @@ pub trait Dataplane {
     /// `now`, and no monitoring time is reached twice. Durations do not change. Call [`Dataplane::advance`] with the
     /// same time first. Never fails; O(1).
     fn set_wall_clock(&mut self, now: Time, clock: WallClock);
+
+    /// Replaces what may change of the topology while the data plane runs. Sessions, flow entries and counters stay; a
+    /// packet sees the old settings or the new ones. [`Settings`] says what each change does. Never fails.
+    ///
+    /// When Echo Requests are switched on, the paths of all sessions are counted at once: O(sessions). Anything else
+    /// is O(settings and supervised paths).
+    ///
+    /// The default is that of a data plane without such settings.
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        let _ = (now, settings);
+    }
 
     /// Supervises the paths `new` for a session of another data plane of the same UPF, in place of `old`, which an
     /// earlier call named for that session. Paths of own sessions are supervised without this call.

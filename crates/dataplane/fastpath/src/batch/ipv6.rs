@@ -23,7 +23,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
             next => next,
         };
         match next {
-            NextStage::Drop(reason) => self.count_drop(reason),
+            NextStage::Drop(reason) => self.count_drop(index, reason),
             next => {
                 self.run_next_stage(index, next);
                 // The slow path may have changed the filter sets.

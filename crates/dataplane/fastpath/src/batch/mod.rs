@@ -212,7 +212,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
         }
         let Self { engine, batch, state, early_drop, suppression, .. } = self;
         match early_drop.next_stage::<IS_UPLINK>(engine, (batch, state), (index, action), suppression) {
-            NextStage::Drop(reason) => self.count_drop(reason),
+            NextStage::Drop(reason) => self.count_drop(index, reason),
             next => self.run_next_stage(index, next),
         }
         // The slow path may have changed the filter sets.
@@ -246,8 +246,11 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     }
 
     #[inline(always)]
-    fn count_drop(&mut self, reason: DropReason) {
+    fn count_drop(&mut self, index: usize, reason: DropReason) {
         self.slow_or_late += 1;
+        if let Some(frame) = self.batch.frame(index) {
+            self.engine.slow_path.record_drop(self.now, &frame.meta, frame.data, reason);
+        }
         self.engine.fast_counters.count_drop(reason);
         self.engine.disposition = Disposition::Dropped(reason);
     }
@@ -289,7 +292,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
                 engine.count_sent(exit, self.batch, index);
                 self.queue.push_frame(index, exit);
             }
-            Verdict::Dropped(reason) => self.count_drop(reason),
+            Verdict::Dropped(reason) => self.count_drop(index, reason),
         }
     }
 }

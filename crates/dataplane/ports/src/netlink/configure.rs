@@ -172,6 +172,21 @@ impl Netlink {
         self.await_address(net.addr())
     }
 
+    /// Removes an address from the link. One that is not there is no error.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn remove_address(&mut self, link: &Link, net: IpNet) -> Result<(), PortError> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(net.addr());
+        message.header.prefix_len = net.prefix_len();
+        message.header.index = link.index;
+        message.attributes.push(AddressAttribute::Local(net.addr()));
+        message.attributes.push(AddressAttribute::Address(net.addr()));
+        let operation = format!("removing {net} from {}", link.name);
+        absent_is_removed(self.change(&operation, Message::DelAddress(message), 0))
+    }
+
     /// Waits until the kernel accepts packets to the address: for IPv6 that takes some time.
     fn await_address(&mut self, ip: IpAddr) -> Result<(), PortError> {
         let end = Instant::now() + Duration::from_secs(1);
@@ -214,9 +229,42 @@ impl Netlink {
         self.change(&operation, Message::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 
+    /// Removes a route to the link that [`Netlink::add_route`] made without a gateway. One that is not there is no error.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`] or [`PortError::System`].
+    pub fn remove_route(&mut self, net: IpNet, link: &Link) -> Result<(), PortError> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(net.addr());
+        message.header.destination_prefix_length = net.prefix_len();
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.kind = RouteType::Unicast;
+        message.header.scope = if net.addr().is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+        message.attributes.push(RouteAttribute::Destination(net.network().into()));
+        message.attributes.push(RouteAttribute::Oif(link.index));
+        let operation = format!("removing the route of {net} to {}", link.name);
+        absent_is_removed(self.change(&operation, Message::DelRoute(message), 0))
+    }
+
     fn set_link(&mut self, link: &Link, operation: &str, mut message: LinkMessage) -> Result<(), PortError> {
         message.header.index = link.index;
         self.change(&format!("{operation} {}", link.name), Message::SetLink(message), 0)
+    }
+}
+
+/// What is not there needs no removal.
+fn absent_is_removed(removed: Result<(), PortError>) -> Result<(), PortError> {
+    match removed {
+        Err(PortError::System { source, .. })
+            if matches!(
+                source.raw_os_error(),
+                Some(libc::EADDRNOTAVAIL | libc::ESRCH | libc::ENOENT | libc::ENODEV)
+            ) =>
+        {
+            Ok(())
+        }
+        other => other,
     }
 }
 

@@ -71,6 +71,24 @@ impl TunPort {
         }
     }
 
+    /// Changes the addresses and routes of a device that is up from those of `before` to those of `after`; others stay.
+    /// What is added comes first. No effect where the device does not exist or is down.
+    ///
+    /// # Errors
+    /// [`PortError::Permission`], or [`PortError::System`]: a part of the changes may have been made.
+    pub fn change(before: &TunOptions, after: &TunOptions) -> Result<(), PortError> {
+        let mut netlink = Netlink::open()?;
+        let Some(link) = netlink.link(&after.device)?.filter(|link| link.up) else { return Ok(()) };
+        give_addresses(&mut netlink, &link, after)?;
+        for net in before.addresses.iter().filter(|net| !after.addresses.contains(net)) {
+            netlink.remove_address(&link, *net)?;
+        }
+        for net in before.routes.iter().filter(|net| !after.routes.contains(net)) {
+            netlink.remove_route(*net, &link)?;
+        }
+        Ok(())
+    }
+
     /// Opens the device, which is created if it does not exist, configures it and sets it up.
     ///
     /// Existing addresses and routes are unchanged.

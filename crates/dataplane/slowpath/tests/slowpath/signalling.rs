@@ -1,6 +1,8 @@
 //! GTP-U signalling: echo, error indication, end marker, extension headers.
 
-use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Event, Op};
+use std::sync::Arc;
+
+use causeway_dataplane::{Dataplane, Disposition, DropReason, EchoConfig, Egress, Event, Op, PacketEngine};
 use causeway_packet::gtpu::{Extension, Message, Packet, Repr};
 use causeway_types::Span;
 
@@ -95,4 +97,41 @@ fn extension_headers_are_understood_or_refused() {
         assert_eq!(answered, expected != Disposition::Forwarded);
         assert_eq!(setup.plane.counters().gtpu_received.packets, 1);
     }
+}
+
+// Input:  a session; Echo Requests each minute are switched on, answered, set to each ten minutes, and switched off while
+//         the path is down.
+// Output: a request at once, the next one after a minute; after the change the next one ten minutes behind the last; the
+//         path is reported as unused, and nothing is sent or due any more.
+#[test]
+fn echo_settings_change_while_sessions_go_on() {
+    let mut setup = Bench::new();
+    let echo = |setup: &mut Bench, seconds: u64| {
+        let mut settings = setup.plane.topology().settings();
+        settings.echo =
+            EchoConfig { interval: Span::from_secs(seconds), retries: 0, ..EchoConfig::default() };
+        setup.plane.reconfigure(setup.now, &Arc::new(settings));
+    };
+    let pass = |setup: &mut Bench, seconds: u64| {
+        setup.now = setup.now + Span::from_secs(seconds);
+        setup.plane.advance(setup.now);
+        setup.plane.flush(&mut setup.sent);
+        setup.take_sent().iter().filter(|(_, packet)| packet[1] == 1).count()
+    };
+    assert_eq!(pass(&mut setup, 100), 0);
+    echo(&mut setup, 60);
+    assert_eq!(pass(&mut setup, 0), 1);
+    setup.gtpu(&Repr::echo_response(1).to_vec().unwrap());
+    assert_eq!((pass(&mut setup, 59), pass(&mut setup, 1)), (0, 1));
+    setup.gtpu(&Repr::echo_response(2).to_vec().unwrap());
+    echo(&mut setup, 600);
+    assert_eq!((pass(&mut setup, 599), pass(&mut setup, 1)), (0, 1));
+    assert_eq!(pass(&mut setup, 5), 0);
+    let path = (UPF.into(), GNB.into());
+    let (local, peer) = path;
+    assert_eq!(setup.events(), [Event::PathDown { local, peer }]);
+    assert_eq!(setup.plane.supervised_paths(None, 10).len(), 1);
+    echo(&mut setup, 0);
+    assert_eq!(setup.events(), [Event::PathUnused { local, peer }]);
+    assert_eq!((pass(&mut setup, 3600), setup.plane.supervised_paths(None, 10).len()), (0, 0));
 }

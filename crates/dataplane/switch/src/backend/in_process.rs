@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HostReachability,
-    Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
+    Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_packet::{Ipv4, UserPacket, gtpu};
@@ -254,6 +254,10 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         let now = self.at(now);
         self.switch.set_wall_clock(now, clock);
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.switch.reconfigure(now, settings);
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

@@ -257,7 +257,7 @@ impl UpfSide {
 /// sockets.
 pub(crate) fn config(sessions: u32, smfs: &[(Ipv4Addr, Ipv4Addr)]) -> Config {
     let n3 = GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() };
-    let n4 = PfcpServer { address: Some(IpAddr::V4(UPF_N4)), dev: None, port: PFCP_PORT };
+    let n4 = PfcpServer::at(IpAddr::V4(UPF_N4), PFCP_PORT);
     let default = Session::default();
     let session = Session { subnet: UES.parse().unwrap_or(default.subnet), gateway: None, ..default };
     let mut upf = Upf {

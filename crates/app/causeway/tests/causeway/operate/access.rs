@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use super::{command, ended};
+use super::{Operated, command, ended};
 use crate::common::{Running, file, loopback};
 
 /// A folder of a test.
@@ -102,5 +102,73 @@ fn tls_tokens_and_certificates_admit() {
         assert_eq!((code, printed), (Some(1), ""), "{options:?}: {error}");
         assert!(error.contains(says), "{options:?}: {error}");
         assert!(!error.contains("0123456789abcde"), "{error}");
+    }
+}
+
+// Input:  a daemon as it is by default, with a Unix socket and a session; a capture over the loopback address and over the
+//         socket; then a reload with `capture: everyone`, and with `off`.
+// Output: by default the loopback address, which every user may call, shows no packets and says what to do, and the socket
+//         shows them; then both do; then neither does.
+#[test]
+fn captures_are_restricted_by_default() {
+    let folder = Folder::new("restricted");
+    let socket = folder.path("management.sock");
+    let of = Operated::with_keys(1, &format!("  management: {{socket: {{path: {socket}}}}}\n"));
+    let capture = |address: &str| {
+        let args = ["capture", &of.seid(0), "--seconds", "1", "-w", &folder.path("a.pcapng")];
+        command(address, &args).output().unwrap()
+    };
+    let loopback = format!("{}:9098", of.at);
+    let output = capture(&loopback);
+    let (code, _, error) = ended(&output);
+    assert!(code == Some(1) && error.contains("upf.management.socket"), "{output:?}");
+    assert_eq!(ended(&capture(&socket)).0, Some(0));
+    let text = fs::read_to_string(&of.path).unwrap();
+    for (value, expected) in [("everyone", Some(0)), ("off", Some(1))] {
+        let keys = format!("management: {{capture: {value}, ");
+        fs::write(&of.path, text.replace("management: {", &keys)).unwrap();
+        assert!(of.text(&["reload"]).contains("upf.management.capture"));
+        for address in [&loopback, &socket] {
+            let output = capture(address);
+            assert_eq!(ended(&output).0, expected, "{value} {address}: {output:?}");
+        }
+    }
+}
+
+// Input:  a daemon with a token; the file has another token; then one that is too short; then the key names a file that
+//         does not exist.
+// Output: after a reload only the new token is accepted. What is wrong is named with file, line and key, and the token in
+//         force stays.
+#[test]
+fn a_reload_reads_the_token_again() {
+    let folder = Folder::new("token");
+    let (old, new) = ("0123456789abcdef-old", "0123456789abcdef-new");
+    let file = folder.file("token", old);
+    let of = Operated::with_keys(0, &format!("  management: {{token_file: {file}}}\n"));
+    let status = |token: &str| {
+        let token = folder.file("mine", token);
+        ended(&of.command(&["status", "--token-file", &token]).output().unwrap()).0
+    };
+    assert_eq!((status(old), status(new)), (Some(0), Some(1)));
+    folder.file("token", new);
+    let reload = |token: &str| {
+        let token = folder.file("mine", token);
+        of.command(&["reload", "--token-file", &token]).output().unwrap()
+    };
+    let output = reload(old);
+    assert!(ended(&output).1.contains("upf.management.token_file"), "{output:?}");
+    assert_eq!((status(old), status(new)), (Some(1), Some(0)));
+    let text = fs::read_to_string(&of.path).unwrap();
+    let line = text.lines().position(|line| line.contains("token_file")).unwrap() + 1;
+    let at = format!("{}:{line}: upf.management.token_file: ", of.path.display());
+    folder.file("token", "short");
+    for (content, expected) in
+        [(text.clone(), "expected one line of 16"), (text.replace(&file, "none"), "none: ")]
+    {
+        fs::write(&of.path, content).unwrap();
+        let output = reload(new);
+        let (code, _, error) = ended(&output);
+        assert!(code == Some(1) && error.contains(&at) && error.contains(expected), "{at} {error}");
+        assert_eq!((status(old), status(new)), (Some(1), Some(0)));
     }
 }

@@ -29,7 +29,12 @@ impl Gnb {
 
     /// A packet of the UE in its tunnel.
     fn message(of: &Operated) -> Vec<u8> {
-        let user = udp(ue(0), [203, 0, 113, 1].into(), 2, b"captured");
+        Self::message_from(of, ue(0))
+    }
+
+    /// The same from another source address.
+    fn message_from(of: &Operated, source: Ipv4Addr) -> Vec<u8> {
+        let user = udp(source, [203, 0, 113, 1].into(), 2, b"captured");
         let teid = of.sessions[0].uplink.teid;
         let header = prefix::uplink(teid, Qfi::new(9).unwrap(), user.len()).unwrap();
         [&header[..], &user].concat()
@@ -41,8 +46,13 @@ impl Gnb {
         udp(*own.ip(), of.at, PORT, &Self::message(of))
     }
 
+    /// Sends a packet in the tunnel of the UE that is not its own.
+    pub(super) fn send_spoofed(&self, of: &Operated) {
+        self.0.send_to(&Self::message_from(of, [10, 45, 7, 7].into()), (of.at, PORT)).unwrap();
+    }
+
     /// Sends so many packets of the UE.
-    fn send(&self, of: &Operated, count: usize) {
+    pub(super) fn send(&self, of: &Operated, count: usize) {
         let message = Self::message(of);
         for _ in 0..count {
             self.0.send_to(&message, (of.at, PORT)).unwrap();

@@ -17,8 +17,15 @@ fn an_uplink_packet_is_explained() {
     let of = Operated::with_sessions(1);
     let (own, teid) = (ue(0).to_string(), of.sessions[0].uplink.teid.to_string());
     let explained = of.text(&["explain", "uplink", &own, "203.0.113.1", "--port", "53", "--qfi", "9"]);
-    for part in [&format!("TEID {teid}"), &of.seid(0), "matches", "gate open", "counts", "FAR ", "Verdict: "]
-    {
+    for part in [
+        &format!("TEID {teid}"),
+        &of.seid(0),
+        "matches",
+        "gate open",
+        "counts uplink octets 0 to ",
+        "FAR ",
+        "Verdict: ",
+    ] {
         assert!(explained.contains(part), "{part} is not in\n{explained}");
     }
     let spoofed = of.text(&["explain", "uplink", "10.45.7.7", "203.0.113.1", "--teid", &teid, "--qfi", "9"]);

@@ -8,6 +8,7 @@ mod failures;
 mod pages;
 mod sessions;
 mod state;
+mod support_bundle;
 mod top;
 
 use std::net::Ipv4Addr;
@@ -39,11 +40,17 @@ fn ue(number: u8) -> Ipv4Addr {
 impl Operated {
     /// A daemon with so many sessions.
     fn with_sessions(count: u8) -> Self {
+        Self::with_keys(count, "  management: {capture: everyone}\n")
+    }
+
+    /// The same with further keys of `upf`.
+    fn with_keys(count: u8, keys: &str) -> Self {
         let at = loopback();
         let path = file(at, "info");
         let of_all = format!("gtpu: {{server: [{{address: {at}");
         let of_dnn = format!("{of_all}, network_instance: internet");
-        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace(&of_all, &of_dnn)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap().replace(&of_all, &of_dnn) + keys;
+        std::fs::write(&path, text).unwrap();
         let mut running = Running::start(&["--config", path.to_str().unwrap()]);
         running.until("ready");
         let mut smf = Smf::associated(at);

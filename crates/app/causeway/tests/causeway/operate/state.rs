@@ -3,10 +3,13 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::process::Stdio;
+use std::time::Instant;
 
 use causeway_pfcp::Cause;
 
-use super::Operated;
+use super::capture::Gnb;
+use super::{GNB, Operated, ue};
+use crate::common::PATIENCE;
 
 // Input:  a UPF with two sessions of one SMF; each command about the whole, as text and as JSON.
 // Output: the figures that belong to it.
@@ -158,4 +161,39 @@ fn the_doctor_names_what_a_host_lacks() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("FAILURE  upf.pfcp.server[0]: no interface of this host has 192.0.2.77"), "{text}");
     assert!(text.contains("`ip address add 192.0.2.77/PREFIX dev INTERFACE`"), "{text}");
+}
+
+// Input:  a session without drops; three packets in its tunnel with the source address of another UE; the session ends,
+//         and another one of the UE begins.
+// Output: no drops at first; then the reason with the number, when the last one was, what it means and what to do; the new
+//         session has none. Drops of tunnels that no session has are nobody's.
+#[test]
+fn a_session_shows_its_drops() {
+    let mut of = Operated::with_sessions(2);
+    let seid = of.seid(0);
+    assert!(of.text(&["session", &seid]).contains("none known"));
+    let gnb = Gnb::new();
+    (0..3).for_each(|_| gnb.send_spoofed(&of));
+    let start = Instant::now();
+    let drops = loop {
+        let drops = of.json(&["session", &seid])["state"]["drops"].clone();
+        if drops["reasons"][0]["packets"] == 3 {
+            break drops;
+        }
+        assert!(start.elapsed() < PATIENCE, "{drops}");
+    };
+    assert_eq!(drops["reasons"], serde_json::json!([{"reason": "spoofed_source", "packets": 3}]));
+    assert_eq!(drops["last_reason"]["reason"], "spoofed_source");
+    assert!(
+        drops["last"].as_f64() >= drops["since"].as_f64() && drops["since"].as_f64() > Some(1e9),
+        "{drops}"
+    );
+    let shown = of.text(&["session", &seid]);
+    for part in ["3 packets, the first", "spoofed_source", "the last one", "To do: "] {
+        assert!(shown.contains(part), "{part} is not in\n{shown}");
+    }
+    assert!(of.json(&["session", &of.seid(1)])["state"]["drops"].is_null());
+    of.smf.delete(&[of.sessions[0].seid]);
+    let next = of.smf.establish_whole(ue(0), "001010000000000", GNB);
+    assert!(of.json(&["session", &format!("{:#x}", next.seid.0)])["state"]["drops"].is_null());
 }

@@ -122,13 +122,32 @@ pub struct QerVerdictView {
     pub rate: Option<String>,
 }
 
-/// The state of a URR before a packet.
+/// The state of a URR before a packet, and what the packet adds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct UrrVerdictView {
     /// URR ID.
     pub id: u32,
     /// Its quota is exhausted.
     pub is_exhausted: bool,
+    /// The volume that it has measured since it was created, before the packet; zero unless it measures volume.
+    #[serde(default)]
+    pub before: VolumeView,
+    /// The same after the packet.
+    #[serde(default)]
+    pub after: VolumeView,
+}
+
+/// Measured octets and packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct VolumeView {
+    /// Octets from the UE.
+    pub uplink_octets: u64,
+    /// Octets to the UE.
+    pub downlink_octets: u64,
+    /// Packets from the UE.
+    pub uplink_packets: u64,
+    /// Packets to the UE.
+    pub downlink_packets: u64,
 }
 
 /// A packet that would be sent.

@@ -17,14 +17,14 @@ pub use association::{AssociationView, Associations, EndedAssociation, Requested
 pub use event::{EventView, TimedEvent};
 pub use explanation::{
     ExplanationView, MatchedRulesView, PacketView, PdrTrialView, QerVerdictView, ReasonView, SentView,
-    SessionTrialView, UrrVerdictView,
+    SessionTrialView, UrrVerdictView, VolumeView,
 };
 pub use problem::ProblemView;
 pub use rules::{
     BarView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView, TunnelView, UrrView,
 };
 pub use session::{RuleCounts, SessionDetail, SessionPage, SessionView, UserView};
-pub use state::{BufferView, SessionStateView, UrrStateView, UsageView};
+pub use state::{BufferView, SessionDropView, SessionDropsView, SessionStateView, UrrStateView, UsageView};
 pub use system::{
     ConfigView, DrainRequest, DrainView, DropView, Drops, InterfaceView, Interfaces, LogLevelView,
     MemoryView, NamedCount, PeerView, Peers, PoolView, Pools, ReloadedView, StatusView, WorkerView, Workers,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::LimitsView;
+use super::{LimitsView, ReasonView};
 
 /// The state of a session that its packets have created.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -17,6 +17,32 @@ pub struct SessionStateView {
     pub buffer: BufferView,
     /// The usage of each URR.
     pub usage: Vec<UrrStateView>,
+    /// Its dropped packets; `null`: none is known. A packet thread keeps them for the sessions that dropped most recently,
+    /// of 2,048 tunnels and UE addresses at most, and not for Ethernet sessions.
+    #[serde(default)]
+    pub drops: Option<SessionDropsView>,
+}
+
+/// Dropped packets of a session.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct SessionDropsView {
+    /// When the first of them was dropped, in seconds since the Unix epoch.
+    pub since: f64,
+    /// When the last one was dropped, in seconds since the Unix epoch.
+    pub last: f64,
+    /// Why the last one was dropped, what that means, and what to do.
+    pub last_reason: ReasonView,
+    /// The number for each reason, the most frequent first.
+    pub reasons: Vec<SessionDropView>,
+}
+
+/// Packets of a session that were dropped for one reason.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct SessionDropView {
+    /// The reason, as in metrics.
+    pub reason: String,
+    /// The number of packets.
+    pub packets: u64,
 }
 
 /// Buffered packets of a session.

@@ -100,10 +100,18 @@ pub struct PoolView {
     pub identity: Option<String>,
     /// 4 or 6.
     pub ip_version: u8,
+    /// The addresses.
+    #[serde(default)]
+    pub range: String,
     /// IPv4 addresses, or /64 prefixes, in total.
     pub size: u64,
-    /// How many the UPF has allocated. Addresses that SMFs choose themselves do not count.
+    /// How many the UPF has allocated. Addresses that SMFs choose themselves do not count, except in a pool that is
+    /// drained.
     pub allocated: u64,
+    /// The pool is not in the configuration any more: nothing is allocated from it, sessions keep their addresses, and it
+    /// goes when the last one is released.
+    #[serde(default)]
+    pub draining: bool,
 }
 
 /// The packet threads.

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 
 use causeway_collections::PartitionedMap;
-use causeway_dataplane::{ApplyError, Op, Plan, Topology};
+use causeway_dataplane::{ApplyError, GtpuPath, Op, Plan, Topology};
 use causeway_model::{PduSessionType, RuleSet, SessionChange};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
@@ -124,6 +124,18 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
         let is_news = is_done && worker != FIRST_WORKER && paths != old_paths;
         is_news.then(|| NewPaths { old: old_paths.into_iter().collect(), new: paths.into_iter().collect() })
+    }
+
+    /// The paths of the sessions that other workers than the first have applied, each as often as it is used.
+    pub(super) fn paths_of_others(&self) -> Vec<GtpuPath> {
+        let pending: BTreeMap<Seid, Option<&SessionKeys>> =
+            self.pending.values().map(|pending| (pending.session, pending.before.as_ref())).collect();
+        let applied = self.sessions.iter().filter_map(|(seid, keys)| match pending.get(seid) {
+            Some(before) => *before,
+            None => Some(keys),
+        });
+        let of_others = applied.filter(|keys| keys.worker != FIRST_WORKER);
+        of_others.flat_map(|keys| keys.paths(&self.topology)).collect()
     }
 
     fn forget(&mut self, session: Seid, worker: usize) {

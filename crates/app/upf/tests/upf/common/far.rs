@@ -13,6 +13,16 @@ pub fn far_end(
     commands: &'static [&'static str],
     at: (Ipv4Addr, u16),
 ) -> UdpSocket {
+    far_ends(dev, address, commands, vec![at]).remove(0)
+}
+
+/// The same with several sockets.
+pub fn far_ends(
+    dev: &str,
+    address: &str,
+    commands: &'static [&'static str],
+    at: Vec<(Ipv4Addr, u16)>,
+) -> Vec<UdpSocket> {
     let ((tell, told), (go, gone)) = (channel(), channel::<()>());
     let there = std::thread::spawn(move || {
         // SAFETY: only the network namespace of this thread changes; no descriptor table is split.
@@ -21,9 +31,12 @@ pub fn far_end(
         tell.send(rustix::thread::gettid()).unwrap();
         gone.recv().unwrap();
         commands.iter().for_each(|command| ip(command));
-        let socket = UdpSocket::bind(at).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket
+        let bound = |at| {
+            let socket = UdpSocket::bind(at).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket
+        };
+        at.into_iter().map(bound).collect()
     });
     let thread = told.recv().unwrap().as_raw_nonzero();
     ip(&format!(

@@ -51,7 +51,7 @@ pub fn config(at: Ipv4Addr) -> Config {
     config.upf.host.reachable =
         vec![IpNet::from(IpAddr::V4(SERVER)), IpNet::from(IpAddr::from([10, 45, 0, 1]))];
     let pfcp = &mut config.upf.pfcp;
-    pfcp.server = vec![PfcpServer { address: Some(at), dev: None, port: 0 }];
+    pfcp.server = vec![PfcpServer::at(at, 0)];
     pfcp.request_port = RequestPort::Learnt;
     pfcp.retransmission.timeout = Duration::from_millis(200);
     config

@@ -258,6 +258,21 @@ impl Smf {
         self.accepted(SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars))
     }
 
+    /// The same; returns the F-SEID and the F-TEID that the UPF tells.
+    pub fn told(&mut self, ue: Ipv4Addr, teid: Teid, gnb: Ipv4Addr) -> (FSeid, Tunnel) {
+        let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
+        let fars = [uplink_far(), forwarding(teid, gnb)];
+        let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
+        let answer = self.request(request.into(), Some(Seid(0)));
+        let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
+            panic!("{answer:02x?}")
+        };
+        let Some(tunnel) = response.created_pdrs.iter().find_map(|pdr| pdr.local_f_teid?.assigned()) else {
+            panic!("{response:?}")
+        };
+        (response.up_f_seid.unwrap(), tunnel)
+    }
+
     /// The same, with so many PDRs of each direction that are tried first and fit no packet: what the session's packets cost grows with
     /// them.
     pub fn establish_costly(&mut self, ue: Ipv4Addr, teid: Teid, gnb: Ipv4Addr, pdrs: u16) -> Session {

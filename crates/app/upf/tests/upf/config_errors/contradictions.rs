@@ -8,6 +8,14 @@ use crate::config_errors::assert_error;
 fn contradictions() {
     let cases = [
         (
+            "upf:\n  pfcp:\n    server:\n      - address: 192.0.2.1\n        advertise: 2001:db8::7\n",
+            "5: upf.pfcp.server[0].advertise: 2001:db8::7 stands for 192.0.2.1, which is of the other IP version: give an address of the same",
+        ),
+        (
+            "upf:\n  gtpu:\n    server:\n      - address: 2001:db8::1\n        advertise: 198.51.100.7\n",
+            "5: upf.gtpu.server[0].advertise: 198.51.100.7 stands for 2001:db8::1, which is of the other IP version: give an address of the same",
+        ),
+        (
             "upf:\n  management:\n    server:\n      - address: 192.0.2.1\n",
             "4: upf.management.server[0].address: 192.0.2.1 is reachable from other hosts: give `upf.management.tls` with `certificate` and `key`, or a loopback address",
         ),

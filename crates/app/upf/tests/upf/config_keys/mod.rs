@@ -217,6 +217,8 @@ fn the_sample_states_the_defaults() {
     sample.upf.management.socket.path = None;
     sample.upf.management.socket.group = None;
     sample.upf.predefined_rules.clear();
+    sample.upf.pfcp.server[0].advertise.clear();
+    sample.upf.gtpu.server[0].advertise.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;
     sample.upf.session[0].ue_pool = None;

@@ -2,7 +2,7 @@
 
 mod prefetch;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use causeway_collections::{HashIndex, Probe};
 use causeway_model::{Capabilities, LocalEndpoints, Plan};
 use causeway_rules::{Addresses, Instructions, PlannedChange, PoolUsage, Resources, RouteLimits, Tunnels};
-use causeway_types::{FSeid, Seid, Teid, Time};
+use causeway_types::{FSeid, IpNet, NetworkInstance, Seid, Teid, Time};
 
 use super::association_sessions::AssociationSessions;
 use super::in_flight::{InFlight, InFlightPlan, PlanPurpose, QueuedRequest, QueuedWork};
@@ -20,7 +20,7 @@ use super::purge_queue::Purge;
 use super::state::Session;
 use crate::association::AssociationId;
 use crate::memory::{Footprint, Needed};
-use crate::report::{PathUsers, ReportingSession};
+use crate::report::{ReportingSession, SearchedPeers};
 use crate::seid::SeidSequence;
 use crate::slab::Slab;
 use crate::{ApplyId, Config};
@@ -96,8 +96,21 @@ impl Sessions {
     /// Follows changed settings.
     pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
         self.resources.addresses.limit_routes(route_limits(&config));
+        if self.config.address_pools != config.address_pools {
+            self.resources.addresses.set_pools(config.address_pools.clone());
+        }
         self.resources.addresses.set_quarantine(config.address_rest);
         self.config = config;
+    }
+
+    /// Later plans depend on these endpoints.
+    pub(crate) fn set_endpoints(&mut self, endpoints: LocalEndpoints) {
+        self.planning.endpoints = endpoints;
+    }
+
+    /// A session has an address of the data network in this range.
+    pub(crate) fn is_in_use_within(&self, network: &NetworkInstance, range: &IpNet) -> bool {
+        self.resources.addresses.is_in_use_within(network, range)
     }
 
     /// The limit of sessions.
@@ -273,20 +286,20 @@ impl Sessions {
         self.members.of(association).len()
     }
 
-    /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
-    pub(crate) fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, PathUsers> {
-        let mut users: BTreeMap<AssociationId, PathUsers> = BTreeMap::new();
+    /// Adds to each of these peers how the session with this index sends to it, if it does.
+    pub(crate) fn add_users(&self, index: u32, peers: &mut SearchedPeers) {
         let goes_on = |session: &&Session| !session.marked_for_removal && !self.is_in_purge(session);
-        for session in self.iter().filter(goes_on) {
-            let rules = session.rules.rules();
-            for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
-                if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {
+        let Some(session) = self.all.get(index).filter(goes_on) else { return };
+        let rules = session.rules.rules();
+        for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
+            let Some(tunnel) = forwarding.tunnel() else { continue };
+            for ip in tunnel.addr.iter() {
+                if let Some((_, users)) = peers.get_mut(&ip) {
                     let way = (forwarding.destination, forwarding.network_instance.clone());
                     users.entry(session.association).or_default().insert(way);
                 }
             }
         }
-        users
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {

@@ -129,6 +129,12 @@ impl DormantSessions {
         self.seids.len()
     }
 
+    /// The paths of all of them, each as often as it is used.
+    pub(crate) fn all_paths(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
+        let of = |record: &DormantSession| Some(self.profiles.get(record.profile)?.paths(&record.params));
+        self.records.iter().filter_map(of).flatten().flatten()
+    }
+
     /// Whether sessions of this profile can be dormant.
     pub(crate) fn has_profile(&self, profiled: &ProfiledSession) -> bool {
         self.profiles.index_of(profiled.profile()).is_some()

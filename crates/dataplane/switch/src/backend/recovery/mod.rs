@@ -10,7 +10,7 @@ mod desired_state;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use causeway_dataplane::{HostReachability, Topology};
+use causeway_dataplane::{HostReachability, Settings, Topology};
 use causeway_types::{Span, Time};
 
 use super::layout::Layout;
@@ -146,6 +146,16 @@ impl Recovery {
     /// The switch has no space for all: the earlier entries stay, and the operator gets the notice.
     pub(super) fn close(&mut self, host: &HostReachability) -> Result<Vec<Update>, Notice> {
         self.topology.host.clone_from(host);
+        self.close_again()
+    }
+
+    /// Puts settings into force, as [`Recovery::close`].
+    pub(super) fn reconfigure(&mut self, settings: &Settings) -> Result<Vec<Update>, Notice> {
+        self.topology.set(settings);
+        self.close_again()
+    }
+
+    fn close_again(&mut self) -> Result<Vec<Update>, Notice> {
         let closed = closed::entries(&self.layout, &self.topology);
         if let Some((room, needed)) = closed::lacks_room(&self.layout, &closed) {
             return Err(Notice::Closed { needed, room });

@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Event, GtpuPath, HostReachability,
-    Plan, PlanId, PollApplied,
+    Plan, PlanId, PollApplied, Settings,
 };
 use causeway_model::Applications;
 use causeway_types::{Span, Time, WallClock};
@@ -107,6 +107,15 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.software.set_wall_clock(now, clock);
+    }
+
+    /// The tables hold nothing of the settings but the gateways, which UEs must not reach.
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.software.reconfigure(now, settings);
+        match self.recovery.reconfigure(settings) {
+            Ok(updates) => self.writer.background().push(updates),
+            Err(notice) => self.notices.push_back(notice),
+        }
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

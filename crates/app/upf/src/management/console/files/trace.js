@@ -10,10 +10,16 @@ const SHOWN = 200;
 const KINDS = { forwarded: 'good', dropped: 'bad', buffered: 'warn', consumed: 'unknown' };
 const ENDS = { seconds: 'its time is over', packets: 'its number of packets is reached', session: 'the session has ended' };
 
+/** The octets that a URR has counted before and after a packet, if the packet changes them. */
+function counted({ before, after }) {
+  const sum = (volume) => volume.uplink_octets + volume.downlink_octets;
+  return sum(before) === sum(after) ? '' : `: ${sum(before)} to ${sum(after)} octets`;
+}
+
 function applied(rules) {
   if (!rules) return '–';
   const qers = rules.qers.map((qer) => `QER ${qer.id}${qer.gate === 'closed' ? ' closed' : qer.rate ? ` ${verdict(qer.rate)}` : ''}`);
-  const urrs = rules.urrs.map((urr) => `URR ${urr.id}${urr.is_exhausted ? ' exhausted' : ''}`);
+  const urrs = rules.urrs.map((urr) => `URR ${urr.id}${urr.is_exhausted ? ' exhausted' : ''}${counted(urr)}`);
   return [`PDR ${rules.pdr}`, `FAR ${rules.far}`, ...qers, ...urrs].join(', ');
 }
 
