@@ -57,7 +57,9 @@ impl Key for (u32, u64) {
     }
 }
 
+/// Aligned so that a bucket of short keys is in one cache line, and one of long keys in two.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
 struct Bucket<K> {
     keys: [K; WAYS],
     owners: [u32; WAYS],
@@ -105,6 +107,14 @@ impl<K: Key> KeyTable<K> {
         buckets.flat_map(move |bucket| {
             let owners = bucket.keys.iter().zip(bucket.owners);
             owners.filter(move |(it, _)| **it == key).filter_map(|(_, owner)| Owner::from_number(owner))
+        })
+    }
+
+    /// Reads both buckets of a key, so that they are in the cache when it is looked up. Reads of several keys overlap.
+    pub(crate) fn touch(&self, key: K) -> bool {
+        self.buckets_of(key).into_iter().fold(false, |any, at| {
+            let Bucket { keys, owners } = &self.buckets[at];
+            any | (keys[0] == key) | (owners[WAYS - 1] == NONE)
         })
     }
 

@@ -175,7 +175,7 @@ pub fn fits<'a>(class: &Class, datagram: &'a [u8]) -> Result<Request<'a>, Misfit
     if flags & !PRIORITY != FLAGS {
         return Err(Misfit::Header);
     }
-    if usize::from(u16::from_be_bytes([high, low])) + 4 != datagram.len() || body.len() > class.octets {
+    if usize::from(u16::from_be_bytes([high, low])) + 4 != datagram.len() {
         return Err(Misfit::Length);
     }
     let [s0, s1, s2, s3, s4, s5, s6, s7, n0, n1, n2, _] = rest;
@@ -192,6 +192,10 @@ pub fn fits<'a>(class: &Class, datagram: &'a [u8]) -> Result<Request<'a>, Misfit
         }
         _ => return Err(Misfit::Message),
     };
+    // Last, so that what makes a message long is the reason.
+    if body.len() > class.octets {
+        return Err(Misfit::Length);
+    }
     let sequence = u32::from_be_bytes([0, n0, n1, n2]);
     Ok(Request { seid, sequence, digest: request_digest(Some(seid), body), kind })
 }
