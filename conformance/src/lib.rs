@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accel;
 mod backends;
 mod batched;
 mod capture;
@@ -49,6 +50,7 @@ mod upf;
 mod user_packet;
 mod variables;
 
+pub use accel::{BEGIN as ACCEL_TABLE_BEGIN, END as ACCEL_TABLE_END, accel_shares};
 pub use backends::{
     BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, limits,
 };

@@ -59,6 +59,13 @@ pub fn matrix(cases: &[Case]) -> String {
     page
 }
 
+/// The number and the name of the column of a case.
+pub(crate) fn column(case: &Case) -> Option<(usize, &'static str)> {
+    let (folder, _) = place(case)?;
+    let mut columns = COLUMNS.iter().enumerate();
+    columns.find(|(_, (known, _))| *known == folder).map(|(at, (_, name))| (at, *name))
+}
+
 /// The column of a case, and its path as seen from the page.
 fn place(case: &Case) -> Option<(&'static str, String)> {
     let path = case.path.to_str()?;

@@ -1,5 +1,6 @@
 //! The cases and the documents about them. The equality test is a program of its own, which `scripts/soak-equal` runs for hours.
 
+mod accel;
 mod defects;
 mod dialects;
 mod documents;

@@ -74,6 +74,21 @@ fn all_benchmarks_run() {
     }
 }
 
+// Input:  simple sessions to N4 with two data planes, and to a data plane that answers them itself.
+// Output: each answers all four kinds of requests, in a time above zero; the ratio to N4 is one for N4 itself.
+#[test]
+fn simple_requests_are_answered_by_n4_and_by_the_data_plane() {
+    let (_, report) = output(&["pfcp", "--simple", "--quick"]);
+    let report = report.as_array().map_or(&report, |reports| &reports[0]);
+    let (by, ratios) = (column(report, "answered by"), column(report, "times N4"));
+    assert_eq!(by.len(), 12, "{report}");
+    for who in ["N4, accepting", "N4, fastpath", "data plane"] {
+        assert_eq!(by.iter().filter(|name| **name == who).count(), 4, "{report}");
+    }
+    assert!(column(report, "median").iter().all(|nanos| nanos.as_f64().unwrap() > 0.0), "{report}");
+    assert!(by.iter().zip(ratios).all(|(by, ratio)| *by != "N4, accepting" || ratio.as_f64() == Some(1.0)));
+}
+
 // Input:  both data planes with three PDRs of each direction, all rules, packets of all kinds, and rule changes.
 // Output: each combination has a row with a time above zero, none lost a packet, and changes have a separate time.
 #[test]

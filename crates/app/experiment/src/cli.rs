@@ -8,6 +8,7 @@ use causeway_types::Span;
 use clap::{Args, ValueEnum};
 
 use crate::ExperimentError;
+use crate::accel;
 use crate::gaming::{fig40, fig41, fig42, table8};
 use crate::heavy::{fig18, fig30, fig31, fig32, fig33};
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
@@ -60,6 +61,14 @@ pub enum Experiment {
     Hh,
     /// Rate and latency of the memory path of X-PLANE, over the model of external memory
     XplaneMemory,
+    /// PFCP messages answered by the data plane: rates and latencies beside those of AccelUPF, in a model of a switch
+    AccelTable1,
+    /// Sessions that find no place in the tables of AccelUPF, and of Causeway
+    AccelFig8,
+    /// PFCP messages among packets of IoT devices, with and without loss
+    AccelFig9,
+    /// All experiments of AccelUPF, on one page
+    Accel,
     /// Cloud gaming: integers and tables against floating point and trees
     GamingFig40,
     /// Cloud gaming: our tree beside the released one on the same windows, and the time of decisions
@@ -224,6 +233,7 @@ impl Experiment {
                 vec![Self::Hip4Fig6, Self::Hip4Fig10, Self::Hip4Table4, Self::Hip4Fig11, Self::Hip4Fig12]
             }
             Self::Hh => vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33],
+            Self::Accel => vec![Self::AccelTable1, Self::AccelFig8, Self::AccelFig9],
             Self::Gaming => vec![Self::GamingFig40, Self::GamingFig41, Self::GamingFig42, Self::GamingTable8],
             one => vec![one],
         }
@@ -241,6 +251,7 @@ impl Experiment {
                 Subject::HeavyHitters
             }
             Self::XplaneMemory => Subject::Xplane,
+            Self::AccelTable1 | Self::AccelFig8 | Self::AccelFig9 | Self::Accel => Subject::Accel,
             Self::Gaming | Self::GamingFig40 | Self::GamingFig41 | Self::GamingFig42 | Self::GamingTable8 => {
                 Subject::Gaming
             }
@@ -265,6 +276,9 @@ impl Experiment {
             Self::HhFig32 => fig32::run(common, rows, progress),
             Self::HhFig33 => fig33::run(common, rows, progress),
             Self::XplaneMemory => xplane::memory::run(common, rows, progress),
+            Self::AccelTable1 => accel::table1::run(common, rows, progress),
+            Self::AccelFig8 => accel::fig8::run(common, rows, progress),
+            Self::AccelFig9 | Self::Accel => accel::fig9::run(common, rows, progress),
             Self::GamingFig40 => fig40::run(common, rows, progress),
             Self::GamingFig41 => fig41::run(common, rows, progress),
             Self::GamingFig42 | Self::Gaming => fig42::run(common, rows, progress),

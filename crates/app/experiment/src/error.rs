@@ -53,6 +53,12 @@ pub enum ExperimentError {
     /// The model sent an unexpected response.
     #[error("the modelled switch returned no counters for a read")]
     Answer,
+    /// The data plane cannot answer session messages with this configuration.
+    #[error("session messages in the data plane: {0}")]
+    Accel(#[from] causeway_accel::NotPossible),
+    /// A message of the workload is for N4.
+    #[error("a message of the workload is for N4: {0}")]
+    NotAnswered(causeway_accel::Reason),
     /// A detector of heavy hitters cannot be made so.
     #[error("detector: {0}")]
     Detector(#[from] causeway_traffic::ConfigError),

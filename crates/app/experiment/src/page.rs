@@ -20,6 +20,8 @@ pub(crate) enum Subject {
     HeavyHitters,
     /// X-PLANE.
     Xplane,
+    /// AccelUPF.
+    Accel,
     /// Cloud gaming.
     Gaming,
 }
@@ -30,6 +32,7 @@ impl Subject {
             Self::Hip4 => HIP4,
             Self::HeavyHitters => HEAVY_HITTERS,
             Self::Xplane => XPLANE,
+            Self::Accel => ACCEL,
             Self::Gaming => GAMING,
         }
     }
@@ -40,6 +43,9 @@ those of others, with the same memory on the same packets. docs/heavy-hitters.md
 
 const XPLANE: &str = "The memory path of X-PLANE (MobiCom '23) over the model of external memory: its links, adapters and queue pairs, and the packets \
 of RoCEv2. Times of Causeway are model time; those of the paper were measured. docs/experiments.md says what is modelled.";
+const ACCEL: &str = "PFCP session messages that the data plane answers itself, as AccelUPF (SOSR '22) does: messages and answers are those of \
+causeway-accel, in a model of a switch. Times of Causeway are model time; those of the paper were measured. docs/experiments.md and docs/accel.md \
+say what is modelled.";
 const GAMING: &str = "Cloud gaming by the shape of its packets: a tree trained here beside the one that was released with chapter 5 of S. K. Singh's \
 thesis, on the same flows and windows. docs/application-classes.md describes the features, the training and the data.";
 

@@ -1,6 +1,9 @@
 //! The message header (TS 29.244 clause 7.2.2).
 
+use std::hash::BuildHasher;
+
 use causeway_types::Seid;
+use foldhash::quality::FixedState;
 
 use crate::HeaderError;
 use crate::read::{Put, Reader};
@@ -89,4 +92,10 @@ impl Header {
     pub(crate) const fn length_field(&self, body: usize) -> usize {
         self.octets() - HEADER_UNCOUNTED_LEN + body
     }
+}
+
+/// A digest of the SEID and the body of a request: it tells a repeated request from another one with its sequence number.
+/// The same in every process.
+pub fn request_digest(seid: Option<Seid>, body: &[u8]) -> u64 {
+    FixedState::with_seed(0).hash_one((seid, body))
 }

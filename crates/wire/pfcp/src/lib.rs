@@ -46,7 +46,7 @@ pub mod template;
 pub use error::{DecodeError, Fault, HeaderError, IeError, IePath, TooLong};
 pub use field::{Field, Presence};
 pub use group::*;
-pub use header::Header;
+pub use header::{Header, request_digest};
 pub use ie::*;
 pub use many::{Many, ManyIter};
 pub use message::*;

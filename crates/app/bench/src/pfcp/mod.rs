@@ -7,6 +7,7 @@ mod decoding;
 mod environment;
 mod options;
 pub(crate) mod requests;
+mod simple;
 pub(crate) mod sockets;
 
 use std::time::Duration;
@@ -51,6 +52,9 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     if options.sockets {
         return sockets::run(&options, common);
     }
+    if options.simple {
+        return Ok(vec![simple::run(&options, common, &mut Progress::new())?]);
+    }
     let conditions = Conditions::here(IoCost::Net).with(
         "requests",
         "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter; variant: differences between two sessions",
@@ -88,7 +92,12 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     for note in NOTES {
         report.note(note);
     }
-    Ok(vec![report])
+    let mut reports = vec![report];
+    // One combination may be one of several, in a process of its own.
+    if options.sessions.len() * options.plane.len() * options.variant.len() > 1 {
+        reports.push(simple::run(&options, common, &mut progress)?);
+    }
+    Ok(reports)
 }
 
 fn columns() -> Vec<Column> {

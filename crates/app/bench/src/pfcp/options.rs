@@ -25,6 +25,9 @@ pub struct Options {
     /// Differences between the establishments of two sessions
     #[arg(long, alias = "wording", value_enum, value_delimiter = ',', default_values_t = Options::default().variant)]
     pub variant: Vec<RequestVariant>,
+    /// Measure only simple requests, which a data plane can answer itself, beside N4; part of a run of several combinations
+    #[arg(long, conflicts_with = "sockets")]
+    pub simple: bool,
     /// Send the requests to the daemon over sockets instead, in a network namespace
     #[arg(long)]
     pub sockets: bool,
@@ -44,6 +47,7 @@ impl Default for Options {
             sessions: vec![count(10_000), count(150_000), count(1_000_000)],
             requests: count(100_000),
             variant: RequestVariant::value_variants().to_vec(),
+            simple: false,
             sockets: false,
             window: vec![count(10), count(100)],
             traffic: vec![count(0), count(50_000)],

@@ -1,5 +1,6 @@
 //! Every experiment at a small size.
 
+mod accel;
 mod gaming;
 mod heavy;
 mod quick;

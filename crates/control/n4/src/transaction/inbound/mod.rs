@@ -2,13 +2,12 @@
 //! 6.4).
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_collections::HashIndex;
-use causeway_pfcp::{Header, MessageType};
+use causeway_pfcp::{Header, MessageType, request_digest};
 use causeway_types::{Span, Time};
-use foldhash::quality::FixedState;
 
 use super::hosts::HostTable;
 use super::response_cache::{ResponseCache, ResponseRef};
@@ -54,7 +53,7 @@ impl Hash for RequestKey {
 impl RequestKey {
     /// The identity of a request with this header and body.
     pub(crate) fn new(from: SocketAddr, message: MessageType, header: &Header, body: &[u8]) -> Self {
-        let digest = FixedState::with_seed(0).hash_one((header.seid, body));
+        let digest = request_digest(header.seid, body);
         Self { from, sequence: header.sequence, message, digest, epoch: 0, hint: IndexHint(u32::MAX) }
     }
 

@@ -1,0 +1,246 @@
+//! The share of the messages of real SMFs that a data plane answers itself (`docs/accel.md`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+
+use causeway_accel::{Accel, Class, Config, MAX_ANSWER, NotPossible, Verdict, fits};
+use causeway_model::Capabilities;
+use causeway_pfcp::{
+    ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
+    ForwardingParameters, GateStatus, Header, MeasurementMethod, Message, MessageType, NodeId as Node,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, SessionDeletionRequest,
+    SessionEstablishmentRequest, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
+    UpdateForwardingParameters,
+};
+use causeway_types::{
+    DualIp, FSeid, FarId, NodeId, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Seid, UrrId,
+};
+
+use crate::backends::SlowPathBackend;
+use crate::case::{Case, Fragments};
+use crate::runner::{PFCP_PORT, START_TIME, UPF, run, topology};
+use crate::script::Input;
+use crate::{CaseError, matrix};
+
+/// The part of the page that is rendered, between these lines.
+pub const BEGIN: &str =
+    "<!-- The table is rendered from the cases: CAUSEWAY_RECORD=1 cargo test -p causeway-conformance -->\n";
+/// The end of the rendered part.
+pub const END: &str = "<!-- The end of the table -->\n";
+
+/// The bit of a header for a SEID, and where that is.
+const S: u8 = 1;
+const SEID: std::ops::Range<usize> = 4..12;
+
+/// The messages of an SMF that are about sessions.
+#[derive(Default)]
+struct Share {
+    messages: usize,
+    /// Of the class by their form: one pair of rules a message, and two.
+    form: [usize; 2],
+    /// Answered, in the order of the case.
+    answered: [usize; 2],
+    /// Why not, with two pairs.
+    reasons: BTreeMap<String, usize>,
+}
+
+/// A request of an SMF, and the SEID in the response of N4 if it establishes a session.
+struct Asked {
+    from: Ipv4Addr,
+    octets: Vec<u8>,
+    established: Option<u64>,
+}
+
+/// The table of shares by software.
+///
+/// # Errors
+/// A case does not run.
+pub fn accel_shares(cases: &[Case], fragments: &Fragments) -> Result<String, CaseError> {
+    let mut shares: BTreeMap<usize, (&str, Share)> = BTreeMap::new();
+    for case in cases {
+        let Some((column, name)) = matrix::column(case) else { continue };
+        let share = &mut shares.entry(column).or_insert((name, Share::default())).1;
+        share.add(&requests(case, fragments)?);
+    }
+    let mut emulated = Vec::new();
+    for (name, with_urr) in [("emulated SMF of HiP4-UPF", true), ("the same without its URR", false)] {
+        let mut share = Share::default();
+        share.add(&emulated_smf(with_urr));
+        emulated.push((name, share));
+    }
+    let mut table = String::from(
+        "| SMF | session messages | form, 1 pair | form, 2 pairs | answered, 1 pair | answered, 2 pairs | why not, 2 pairs |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    let rows = shares.into_values().chain(emulated);
+    rows.for_each(|(name, share)| share.write(name, &mut table));
+    Ok(table)
+}
+
+impl Share {
+    fn add(&mut self, requests: &[Asked]) {
+        for (at, class) in [Class::PUBLISHED, Class::PAIRS].into_iter().enumerate() {
+            let Ok(mut upf) = Front::new(class) else { continue };
+            for request in requests {
+                self.form[at] += usize::from(fits(&class, &request.octets).is_ok());
+                match upf.send(request) {
+                    None => self.answered[at] += 1,
+                    Some(reason) if at == 1 => *self.reasons.entry(reason).or_default() += 1,
+                    Some(_) => {}
+                }
+            }
+        }
+        self.messages += requests.len();
+    }
+
+    fn write(&self, name: &str, out: &mut String) {
+        let percent = |count: usize| {
+            let share = 100.0 * count as f64 / self.messages.max(1) as f64;
+            format!("{count} ({share:.0} %)")
+        };
+        let mut reasons: Vec<_> = self.reasons.iter().collect();
+        reasons.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
+        let reasons: Vec<_> =
+            reasons.iter().take(3).map(|(name, count)| format!("{name} ({count})")).collect();
+        let ([one, two], [first, both]) = (self.form.map(percent), self.answered.map(percent));
+        let reasons = reasons.join("; ");
+        let _ =
+            writeln!(out, "| {name} | {} | {one} | {two} | {first} | {both} | {reasons} |", self.messages);
+    }
+}
+
+/// A data plane in front of N4: SEIDs in requests are those of N4, which has seen all of them.
+struct Front {
+    accel: Accel,
+    /// SEIDs there and here of the sessions that are here.
+    here: BTreeMap<u64, u64>,
+    /// SEIDs of sessions that went to N4.
+    at_n4: BTreeSet<u64>,
+}
+
+impl Front {
+    fn new(class: Class) -> Result<Self, NotPossible> {
+        let endpoints = topology().endpoints();
+        let capabilities = Capabilities::all(1000, 16);
+        let config = Config::new(&NodeId::Ip(UPF.into()), UPF.into(), &endpoints, &capabilities)?;
+        let config = config.with_class(class);
+        Ok(Self { accel: Accel::new(config)?, here: BTreeMap::new(), at_n4: BTreeSet::new() })
+    }
+
+    /// `None`: it is answered.
+    fn send(&mut self, request: &Asked) -> Option<String> {
+        // The cases say elsewhere who is associated: here all are.
+        let _ = self.accel.associate(request.from, request.from);
+        let mut octets = request.octets.clone();
+        let has_seid = octets.first().is_some_and(|flags| flags & S != 0);
+        if let Some(place) = octets.get_mut(SEID).filter(|_| has_seid) {
+            let there = u64::from_be_bytes((&*place).try_into().unwrap_or_default());
+            if self.at_n4.contains(&there) {
+                return Some("session of N4".to_owned());
+            }
+            place.copy_from_slice(&self.here.get(&there).unwrap_or(&there).to_be_bytes());
+        }
+        let from = SocketAddrV4::new(request.from, PFCP_PORT);
+        let mut answer = [0; MAX_ANSWER];
+        match self.accel.message(START_TIME, from, &octets, &mut answer) {
+            Verdict::Answered { len, .. } => {
+                let here = answer.get(..len).and_then(up_seid);
+                self.here.extend(request.established.zip(here));
+                None
+            }
+            Verdict::ToN4 { reason, adopt } => {
+                let adopted = adopt.and_then(|index| self.accel.adopt(index)).map(|adopted| adopted.seid.0);
+                let there =
+                    self.here.iter().find(|(_, here)| Some(**here) == adopted).map(|(there, _)| *there);
+                self.at_n4.extend(there.into_iter().chain(request.established));
+                Some(reason.to_string())
+            }
+        }
+    }
+}
+
+/// The session requests of a case, in their order.
+fn requests(case: &Case, fragments: &Fragments) -> Result<Vec<Asked>, CaseError> {
+    let transcript = run(case, fragments, &SlowPathBackend)?;
+    let mut requests = Vec::new();
+    for input in &transcript.inputs {
+        let Input::Pfcp { from: IpAddr::V4(from), octets } = input else { continue };
+        let Ok((header, ..)) = Header::decode(octets) else { continue };
+        let message = MessageType::from_code(header.message_type);
+        let is_request = message.is_some_and(|it| it.is_request() && it.is_session_related());
+        if !is_request || message == Some(MessageType::SessionReportRequest) {
+            continue;
+        }
+        let is_establishment = message == Some(MessageType::SessionEstablishmentRequest);
+        let is_answer = |octets: &[u8]| {
+            Header::decode(octets).is_ok_and(|(answer, ..)| answer.sequence == header.sequence)
+        };
+        let mut sent = transcript.datagrams.iter().filter(|sent| is_answer(&sent.payload));
+        let established = sent.find_map(|sent| up_seid(&sent.payload)).filter(|_| is_establishment);
+        requests.push(Asked { from: *from, octets: octets.clone(), established });
+    }
+    Ok(requests)
+}
+
+/// The UPF's SEID in a response to an establishment.
+fn up_seid(octets: &[u8]) -> Option<u64> {
+    let (header, body, _) = Header::decode(octets).ok()?;
+    let Ok(Message::SessionEstablishmentResponse(response)) = Message::decode(&header, body) else {
+        return None;
+    };
+    response.up_f_seid.map(|f_seid| f_seid.seid.0)
+}
+
+/// A registration, a handover and a deregistration of the workload of HiP4-UPF.
+fn emulated_smf(with_urr: bool) -> Vec<Asked> {
+    let from = Ipv4Addr::new(192, 0, 2, 21);
+    let (ue, gnb) = (Ipv4Addr::new(10, 45, 0, 2), Ipv4Addr::new(192, 0, 2, 11));
+    let choose = FTeid::Choose { v4: true, v6: false, choose_id: None };
+    let (far, qfi) = (|id| Some(FarId(id)), Qfi::from_low_bits(1));
+    let urrs = || if with_urr { [UrrId(1)].into() } else { Default::default() };
+    let uplink = Pdi { local_f_teid: Some(choose), qfis: [qfi].into(), ..Pdi::new(SourceInterface::Access) };
+    let address = UeIpAddress { ipv4: Some(ue), destination: true, ..UeIpAddress::default() };
+    let downlink = Pdi { ue_ip_addresses: [address].into(), ..Pdi::new(SourceInterface::Core) };
+    let removal = Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4));
+    let pdr = |id: u16, pdi| CreatePdr {
+        far_id: far(id.into()),
+        qer_ids: [QerId(1)].into(),
+        urr_ids: urrs(),
+        ..CreatePdr::new(PdrId(id), Precedence(255), pdi)
+    };
+    let pdrs = [CreatePdr { outer_header_removal: removal, ..pdr(1, uplink) }, pdr(2, downlink)];
+    let to = |id, destination| CreateFar {
+        forwarding_parameters: Some(ForwardingParameters::new(destination)),
+        ..CreateFar::new(FarId(id), ApplyAction::FORW)
+    };
+    let fars = [to(1, DestinationInterface::Core), to(2, DestinationInterface::Access)];
+    let qer = CreateQer { qfi: Some(qfi), ..CreateQer::new(QerId(1), GateStatus::OPEN) };
+    let urr = CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::VOLTH);
+    let cp = FSeid { seid: Seid(1), addr: from.into() };
+    let registration = SessionEstablishmentRequest {
+        create_qers: [qer].into(),
+        create_urrs: if with_urr { [urr].into() } else { Default::default() },
+        ..SessionEstablishmentRequest::new(Node::Ip(from.into()), cp, pdrs, fars)
+    };
+    let forwarding = UpdateForwardingParameters {
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(1, DualIp::from(gnb))),
+        ..UpdateForwardingParameters::default()
+    };
+    let update = UpdateFar { update_forwarding_parameters: Some(forwarding), ..UpdateFar::new(FarId(2)) };
+    let handover =
+        SessionModificationRequest { update_fars: [update].into(), ..SessionModificationRequest::default() };
+    let there = Seid(7);
+    let messages: [(Message<'_>, Seid); 3] = [
+        (registration.into(), Seid(0)),
+        (handover.into(), there),
+        (SessionDeletionRequest::default().into(), there),
+    ];
+    let asked = |(sequence, (message, seid)): (u32, (Message<'_>, Seid))| {
+        let mut octets = Vec::new();
+        // A session of a few rules is no longer than a datagram.
+        let _ = message.encode(Some(seid), sequence, &mut octets);
+        Asked { from, octets, established: (seid == Seid(0)).then_some(there.0) }
+    };
+    (1..).zip(messages).map(asked).collect()
+}

@@ -1,0 +1,272 @@
+//! Simple requests, which a data plane can answer itself (`docs/accel.md`): N4 beside the data plane's own answers, in memory.
+
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use causeway_accel::{Accel, Config, MAX_ANSWER, NotPossible, Verdict};
+use causeway_pfcp::{
+    ApplyAction, CreateFar, CreatePdr, CreateQer, DestinationInterface, Dnn, FTeid, ForwardingParameters,
+    GateStatus, Mbr, NetworkInstance, NodeId, OuterHeaderRemoval, Pdi, PdnType, RemovedHeader,
+    SessionEstablishmentRequest, SourceInterface, UeIpAddress,
+};
+use causeway_types::{
+    Bitrate, DualIp, FSeid, FarId, NetworkInstance as Network, PdrId, Precedence, QerId, Qfi, Seid, Time,
+};
+
+use super::environment::{Environment, capabilities, topology};
+use super::options::{Operation, Options, Plane};
+use super::requests::{self, SMF, encode, ue};
+use super::{CHUNK, STRIDE, is_accepted, up_seid};
+use crate::kit::{Count, CpuTimer, Progress, Samples};
+use crate::report::{Cell, Column, Conditions, IoCost, Report};
+use crate::{BenchError, Common};
+
+/// The paper's rate on a switch, divided by four cores, in requests a second (AccelUPF table 1).
+const PAPER: f64 = 4_389_254.0 / 4.0;
+
+/// Measures N4 with a data plane that accepts everything, N4 with the fast path, and the data plane's own answers.
+///
+/// # Errors
+/// [`BenchError`], when a request is not accepted.
+pub(super) fn run(options: &Options, common: &Common, progress: &mut Progress) -> Result<Report, BenchError> {
+    let requests = "2 PDRs, 2 FARs, 1 QER, no URR, no SDF filter; the UPF chooses the TEID";
+    let conditions = Conditions::here(IoCost::Net).with("requests", requests);
+    let columns = vec![
+        Column::new("answered by"),
+        Column::new("sessions"),
+        Column::new("requests"),
+        Column::of("p10", "ns"),
+        Column::of("median", "ns"),
+        Column::of("p90", "ns"),
+        Column::of("rate", "k/s"),
+        Column::of("times N4", "ratio"),
+    ];
+    let title = "PFCP: simple requests, answered by N4 and by the data plane itself";
+    let mut report = Report::new("pfcp-simple", title, conditions, columns);
+    let sessions = options.sessions.iter().map(|sessions| sessions.0).min().unwrap_or(512) as u32;
+    let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(sessions);
+    let mut of_n4: Vec<(Operation, f64)> = Vec::new();
+    for by in [By::N4(Plane::Accepting), By::N4(Plane::Fastpath), By::DataPlane] {
+        progress.stage(format!("pfcp: {sessions} simple sessions, {}", by.name()));
+        let server = match by.server(sessions) {
+            Ok(server) => server,
+            Err(why) => {
+                report.skip(by.name(), why);
+                continue;
+            }
+        };
+        let mut bench = Bench { server, sessions, measured, seids: Vec::new(), sequence: common.seed as u32 };
+        for (operation, samples) in bench.run()? {
+            let Some(summary) = samples.summary() else { continue };
+            if by == By::N4(Plane::Accepting) {
+                of_n4.push((operation, summary.median));
+            }
+            let n4 = of_n4.iter().find(|(of, _)| *of == operation).map(|(_, median)| *median);
+            report.row([
+                by.name().into(),
+                Count(sessions.into()).into(),
+                operation.to_string().into(),
+                Cell::nanos(summary.p10),
+                Cell::nanos(summary.median),
+                Cell::nanos(summary.p90),
+                Cell::Number(1e6 / summary.median, 1),
+                n4.map(|n4| Cell::Number(n4 / summary.median, 1)).into(),
+            ]);
+        }
+    }
+    report.note(format!(
+        "The paper's switch answers 4,389,254 messages a second, which is {:.1} k/s on each of four cores. Rows of the data plane \
+         write answers and state of sessions, and install nothing into a packet path; compare them with accepting.",
+        PAPER / 1e3
+    ));
+    Ok(report)
+}
+
+/// Who answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// N4, with this data plane.
+    N4(Plane),
+    /// The data plane itself.
+    DataPlane,
+}
+
+impl By {
+    fn name(self) -> String {
+        match self {
+            Self::N4(plane) => format!("N4, {plane}"),
+            Self::DataPlane => "data plane".to_owned(),
+        }
+    }
+
+    fn server(self, sessions: u32) -> Result<Server, String> {
+        match self {
+            Self::N4(plane) => {
+                let environment = Environment::new(sessions, plane).map_err(|error| error.to_string())?;
+                Ok(Server::N4(Box::new(environment)))
+            }
+            Self::DataPlane => {
+                let accel = accel(sessions).map_err(|error| error.to_string())?;
+                Ok(Server::DataPlane { accel: Box::new(accel), answers: Vec::new() })
+            }
+        }
+    }
+}
+
+fn accel(sessions: u32) -> Result<Accel, NotPossible> {
+    let upf = std::net::Ipv4Addr::new(192, 0, 2, 1);
+    let node = causeway_types::NodeId::Ip(upf.into());
+    let mut config = Config::new(&node, DualIp::from(upf), &topology().endpoints(), &capabilities(sessions))?;
+    (config.sessions, config.keys) = (sessions, sessions);
+    let mut accel = Accel::new(config)?;
+    // One SMF has its place.
+    let _ = accel.associate(SMF, SMF);
+    Ok(accel)
+}
+
+enum Server {
+    N4(Box<Environment>),
+    DataPlane { accel: Box<Accel>, answers: Vec<([u8; MAX_ANSWER], usize)> },
+}
+
+impl Server {
+    /// Serves the requests; CPU time.
+    fn serve(&mut self, requests: &[Vec<u8>]) -> Duration {
+        match self {
+            Self::N4(environment) => environment.serve(requests).total(),
+            Self::DataPlane { accel, answers } => {
+                answers.resize(requests.len(), ([0; MAX_ANSWER], 0));
+                let (now, from) = (Time::from_secs(1_700_000_000), SocketAddrV4::new(SMF, 8805));
+                let timer = CpuTimer::start();
+                for (request, (octets, answer)) in requests.iter().zip(answers.iter_mut()) {
+                    *answer = match accel.message(now, from, request, octets) {
+                        Verdict::Answered { len, .. } => len,
+                        Verdict::ToN4 { .. } => 0,
+                    };
+                }
+                timer.elapsed()
+            }
+        }
+    }
+
+    fn answers(&self) -> Vec<&[u8]> {
+        match self {
+            Self::N4(environment) => environment.answers.iter().map(Vec::as_slice).collect(),
+            Self::DataPlane { answers, .. } => {
+                answers.iter().map(|(octets, len)| octets.get(..*len).unwrap_or_default()).collect()
+            }
+        }
+    }
+}
+
+struct Bench {
+    server: Server,
+    sessions: u32,
+    measured: u32,
+    seids: Vec<Seid>,
+    sequence: u32,
+}
+
+impl Bench {
+    /// All sessions, of which the last ones are measured; then requests about sessions all over the table.
+    fn run(&mut self) -> Result<Vec<(Operation, Samples)>, BenchError> {
+        let mut established = Samples::default();
+        for first in (0..self.sessions).step_by(CHUNK as usize) {
+            let numbers = first..self.sessions.min(first + CHUNK);
+            let requests: Vec<_> =
+                numbers.map(|number| establishment(number, self.next_sequence())).collect();
+            let spent = self.serve(Operation::Establish, &requests)?;
+            let seids: Vec<_> = self.server.answers().into_iter().filter_map(up_seid).collect();
+            self.seids.extend(seids);
+            if first >= self.sessions - self.measured && requests.len() == CHUNK as usize {
+                established.add(spent.as_secs_f64() * 1e9 / f64::from(CHUNK));
+            }
+        }
+        let mut all = vec![(Operation::Establish, established)];
+        for operation in [Operation::Activate, Operation::Handover, Operation::Delete] {
+            let share = if operation == Operation::Delete { 2 } else { 1 };
+            let mut samples = Samples::default();
+            for chunk in 0..(self.measured.min(self.sessions / share) / CHUNK).max(1) {
+                let requests: Vec<_> =
+                    (0..CHUNK).map(|at| self.request(operation, chunk * CHUNK + at)).collect();
+                let spent = self.serve(operation, &requests)?;
+                samples.add(spent.as_secs_f64() * 1e9 / f64::from(CHUNK));
+            }
+            all.push((operation, samples));
+        }
+        Ok(all)
+    }
+
+    fn request(&mut self, operation: Operation, turn: u32) -> Vec<u8> {
+        let number = (u64::from(turn) * STRIDE % u64::from(self.sessions)) as u32;
+        let seid = self.seids.get(number as usize).copied().unwrap_or(Seid(0));
+        let sequence = self.next_sequence();
+        match operation {
+            Operation::Establish => establishment(number, sequence),
+            Operation::Activate => requests::handover(seid, number, 0, sequence),
+            Operation::Handover => requests::handover(seid, number, 1, sequence),
+            Operation::Delete => requests::deletion(seid, sequence),
+        }
+    }
+
+    fn serve(&mut self, operation: Operation, requests: &[Vec<u8>]) -> Result<Duration, BenchError> {
+        let spent = self.server.serve(requests);
+        let accepted = self.server.answers().into_iter().filter(|answer| is_accepted(answer)).count();
+        if accepted == requests.len() {
+            return Ok(spent);
+        }
+        Err(BenchError::NotAccepted { what: operation.to_string(), accepted, of: requests.len() })
+    }
+
+    const fn next_sequence(&mut self) -> u32 {
+        self.sequence = self.sequence.wrapping_add(1) & 0x00ff_ffff;
+        self.sequence
+    }
+}
+
+/// 2 PDRs, 2 FARs, 1 QER; the tunnel of the gNB comes later.
+fn establishment(number: u32, sequence: u32) -> Vec<u8> {
+    let dnn = Network::new("internet");
+    let network = || Some(NetworkInstance::from(&dnn));
+    let ue = |destination| UeIpAddress { ipv4: Some(ue(number)), destination, ..UeIpAddress::default() };
+    let qfi = Qfi::from_low_bits(9);
+    let uplink = Pdi {
+        local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
+        network_instance: network(),
+        ue_ip_addresses: [ue(false)].into(),
+        qfis: [qfi].into(),
+        ..Pdi::new(SourceInterface::Access)
+    };
+    let downlink = Pdi {
+        network_instance: network(),
+        ue_ip_addresses: [ue(true)].into(),
+        ..Pdi::new(SourceInterface::Core)
+    };
+    let pdr = |id: u16, pdi| CreatePdr {
+        far_id: Some(FarId(id.into())),
+        qer_ids: [QerId(1)].into(),
+        ..CreatePdr::new(PdrId(id), Precedence(255), pdi)
+    };
+    let removal = Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4));
+    let pdrs = [CreatePdr { outer_header_removal: removal, ..pdr(1, uplink) }, pdr(2, downlink)];
+    let to_network = ForwardingParameters {
+        network_instance: network(),
+        ..ForwardingParameters::new(DestinationInterface::Core)
+    };
+    let far = |id, parameters| CreateFar {
+        forwarding_parameters: Some(parameters),
+        ..CreateFar::new(FarId(id), ApplyAction::FORW)
+    };
+    let fars = [far(1, to_network), far(2, ForwardingParameters::new(DestinationInterface::Access))];
+    let rate = Bitrate::from_kbps(100_000).unwrap_or_default();
+    let mbr = Some(Mbr { uplink: rate, downlink: rate });
+    let qer = CreateQer { mbr, qfi: Some(qfi), ..CreateQer::new(QerId(1), GateStatus::OPEN) };
+    let cp = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(SMF) };
+    let request = SessionEstablishmentRequest {
+        create_qers: [qer].into(),
+        pdn_type: Some(PdnType::Ipv4),
+        dnn: Some(Dnn::from(&dnn)),
+        ..SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), cp, pdrs, fars)
+    };
+    encode(request.into(), Some(Seid(0)), sequence)
+}

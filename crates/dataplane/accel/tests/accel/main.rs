@@ -1,0 +1,7 @@
+//! The class, its answers and its state.
+
+mod both;
+mod decisions;
+mod equal;
+mod no_allocation;
+mod world;
