@@ -50,7 +50,7 @@ mod user_packet;
 mod variables;
 
 pub use backends::{
-    BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, limits,
+    BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, XPlaneBackend, limits,
 };
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
