@@ -57,7 +57,7 @@ const GATED: u8 = 2;
 
 impl Action {
     /// The action of a rule; what a record cannot express is for the slow path.
-    pub(crate) fn new(action: &RuleAction, topology: &Topology) -> Self {
+    pub fn new(action: &RuleAction, topology: &Topology) -> Self {
         match action {
             RuleAction::SlowPath => Self::SlowPath,
             RuleAction::Drop(reason) => Self::Drop(*reason),

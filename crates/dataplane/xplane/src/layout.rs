@@ -72,10 +72,6 @@ impl Layout {
         Self { sizes, base, seed }
     }
 
-    pub(crate) const fn sizes(&self) -> &Sizes {
-        &self.sizes
-    }
-
     fn at(&self, offset: u64) -> Place {
         Place { rkey: self.base.rkey, address: self.base.address + offset }
     }

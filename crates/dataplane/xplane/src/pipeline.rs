@@ -30,9 +30,10 @@ use crate::key::{Fields, FlowKey, UeKey};
 use crate::layout::{Layout, MAX_PACKET, TAG, UE_WAYS};
 use crate::local_state::{Arrived, LocalStateConfig, LocalStateTable, Ticket, Write, WriteTicket};
 use crate::paging::{Left, Ring, RingConfig, RingRead};
-use crate::state::UeState;
+use crate::state::{STATE_OCTETS, UeState};
 use crate::ue_table::{
-    BLOCK, HEAD, HEADER, MAX_ACTIONS, PDRS_OF_A_BLOCK, RuleRef, Target, UeHeader, match_block,
+    BLOCK, HEAD, HEADER, MAX_ACTIONS, PDRS_OF_A_BLOCK, RuleRef, Target, UeHeader, UeRecord, encode_rules,
+    match_block,
 };
 
 /// The attributes of a pipeline.
@@ -315,10 +316,6 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.generations.raise(ue)
     }
 
-    pub(crate) const fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// A packet arrives. `now` is the time of the memory.
     pub fn arrive(&mut self, now: Time, arrival: Arrival) {
         let Arrival { token, at, ue, fields, frame, start, end, tos, hops } = arrival;
@@ -376,14 +373,42 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.departures.pop_front()
     }
 
-    /// Reads for the control plane; the reply comes by [`Self::poll_reply`].
-    pub fn control_read(&mut self, now: Time, ue: &UeKey, place: Place, length: u32) {
-        self.submit(now, ue, Operation::read(place, length), Purpose::Control);
+    /// The control plane writes a record into one of the two places of the UE's bucket: three operations, the header last, since it
+    /// refers to the rest. No packet of the UE is in flight.
+    pub fn write_record(&mut self, now: Time, way: usize, record: &UeRecord) {
+        let ue = record.header.key;
+        let bucket = self.layout.ue_bucket(&ue);
+        let (rules, header) = (self.layout.ue_rules(bucket, way), self.layout.ue_header(bucket, way));
+        self.control_write(now, &ue, rules, encode_rules(&record.actions, &record.pdrs));
+        self.write_ue_state(now, &ue, way, &record.state);
+        self.control_write(now, &ue, header, record.header.encode());
     }
 
-    /// Writes for the control plane.
-    pub fn control_write(&mut self, now: Time, ue: &UeKey, place: Place, data: Vec<u8>) {
+    /// The control plane takes a record out: one operation.
+    pub fn erase_record(&mut self, now: Time, ue: &UeKey, way: usize) {
+        let header = self.layout.ue_header(self.layout.ue_bucket(ue), way);
+        self.control_write(now, ue, header, vec![0; HEADER]);
+    }
+
+    /// The control plane writes a state: one operation. No packet of the UE is in flight.
+    pub fn write_ue_state(&mut self, now: Time, ue: &UeKey, way: usize, state: &UeState) {
+        let place = self.layout.ue_state(self.layout.ue_bucket(ue), way);
+        self.control_write(now, ue, place, state.encode());
+    }
+
+    /// The control plane reads a state: one operation, whose reply [`UeState::decode`] reads. No packet of the UE is in flight.
+    pub fn read_ue_state(&mut self, now: Time, ue: &UeKey, way: usize) {
+        let place = self.layout.ue_state(self.layout.ue_bucket(ue), way);
+        self.submit(now, ue, Operation::read(place, STATE_OCTETS as u32), Purpose::Control);
+    }
+
+    fn control_write(&mut self, now: Time, ue: &UeKey, place: Place, data: Vec<u8>) {
         self.submit(now, ue, Operation::write(place, data), Purpose::Control);
+    }
+
+    /// The bucket of the UE table that a lookup key is in; it has two places.
+    pub fn ue_bucket(&self, ue: &UeKey) -> u64 {
+        self.layout.ue_bucket(ue)
     }
 
     /// The next reply of the control plane's operations, those of one UE in order: the octets of a read, none of a write. `None` inside:
@@ -482,10 +507,12 @@ impl<M: ExternalMemory> Pipeline<M> {
         }
     }
 
-    /// The record of a UE among those of its bucket.
+    /// The record of a UE among those of its bucket. One of another generation is none.
     fn local_ue(&self, ue: &UeKey, heads: &[u8]) -> LocalUe {
+        let generation = self.generations.of(ue);
         for (way, head) in heads.chunks_exact(HEAD).take(UE_WAYS).enumerate() {
-            let header = UeHeader::decode(head).filter(|header| header.key == *ue);
+            let is_that = |header: &UeHeader| header.key == *ue && header.generation == generation;
+            let header = UeHeader::decode(head).filter(is_that);
             let state = head.get(HEADER..).and_then(UeState::decode);
             if let (Some(header), Some(state)) = (header, state) {
                 return LocalUe::Present { way, header, state, is_closed: false };

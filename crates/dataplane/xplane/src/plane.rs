@@ -20,8 +20,8 @@ use crate::key::UeKey;
 use crate::layout::Sizes;
 use crate::pipeline::{Departure, Pipeline, PipelineConfig, Verdict, Why};
 use crate::sessions::{Lease, Places, RecordPlace, compile_session};
-use crate::state::{STATE_OCTETS, UeState};
-use crate::ue_table::{HEADER, UeHeader, encode_rules};
+use crate::state::UeState;
+use crate::ue_table::UeRecord;
 
 /// A memory that failed is asked again after so long.
 const RETRY: Span = Span::from_secs(1);
@@ -82,6 +82,8 @@ pub struct XPlane<M> {
     /// Packets that the pipeline decided.
     decided: u64,
     losses: MemoryLosses,
+    /// Packets in flight together.
+    window: usize,
     /// The memory does not work: all packets are for the slow path until then.
     down_until: Option<Time>,
 }
@@ -111,8 +113,16 @@ impl<M: Awaited> XPlane<M> {
             counters: Counters::default(),
             decided: 0,
             losses: MemoryLosses::default(),
+            window: usize::MAX,
             down_until: None,
         }
+    }
+
+    /// The same with so many packets in flight together at most, instead of a whole batch. With one, packets leave in the order in which
+    /// they came, also those of different flows.
+    #[must_use]
+    pub fn with_window(self, packets: usize) -> Self {
+        Self { window: packets.max(1), ..self }
     }
 
     /// The pipeline, to look at.
@@ -258,32 +268,24 @@ impl<M: Awaited> XPlane<M> {
     /// Grants octets and tokens to the records of a session.
     fn grant(&mut self, now: Time, seid: Seid) {
         let Some(lease) = self.leases.get_mut(&seid) else { return };
-        for (place, state) in lease.grant(&self.slow_path, seid, now) {
-            self.write_state(now, &place, &state);
+        let states = lease.grant(&self.slow_path, seid, now);
+        self.tick(now);
+        for (place, state) in states {
+            self.pipeline.write_ue_state(self.clock, &place.ue, place.way, &state);
         }
-    }
-
-    fn read_state(&mut self, now: Time, place: &RecordPlace) -> Option<UeState> {
-        let at = self.pipeline.layout().ue_state(place.bucket, place.way);
-        self.pipeline.control_read(self.clock, &place.ue, at, STATE_OCTETS as u32);
-        let octets = self.reply(now)?;
-        UeState::decode(&octets)
-    }
-
-    fn write_state(&mut self, now: Time, place: &RecordPlace, state: &UeState) {
-        let at = self.pipeline.layout().ue_state(place.bucket, place.way);
-        self.write(now, &place.ue, at, state.encode());
-    }
-
-    fn write(&mut self, now: Time, ue: &UeKey, at: Place, octets: Vec<u8>) {
-        self.pipeline.control_write(self.clock, ue, at, octets);
         self.reply(now);
     }
 
-    /// The reply to the only operation of the control plane. No packet is in flight.
+    fn read_state(&mut self, now: Time, place: &RecordPlace) -> Option<UeState> {
+        self.tick(now);
+        self.pipeline.read_ue_state(self.clock, &place.ue, place.way);
+        self.reply(now).and_then(|octets| UeState::decode(&octets))
+    }
+
+    /// Waits for the operations of the control plane. The reply to the last one. No packet is in flight.
     fn reply(&mut self, now: Time) -> Option<Vec<u8>> {
         self.drain(now, &mut Vec::new());
-        self.pipeline.poll_reply().flatten()
+        std::iter::from_fn(|| self.pipeline.poll_reply()).last().flatten()
     }
 
     /// Takes a session out of the tables.
@@ -293,10 +295,10 @@ impl<M: Awaited> XPlane<M> {
         for record in lease.records {
             let place = record.place;
             self.pipeline.raise_generation(&place.ue);
-            let at = self.pipeline.layout().ue_header(place.bucket, place.way);
-            self.write(now, &place.ue, at, vec![0; HEADER]);
+            self.pipeline.erase_record(self.clock, &place.ue, place.way);
             self.places.release(&place);
         }
+        self.reply(now);
     }
 
     /// Writes the rules of a session into the tables.
@@ -307,18 +309,19 @@ impl<M: Awaited> XPlane<M> {
         let mut lease = Lease { has_no_overlap, ..Lease::default() };
         for compiled in compile_session(&spec, &self.topology) {
             let Some(ue) = UeKey::new(&compiled.lookup.key) else { continue };
-            let bucket = self.pipeline.layout().ue_bucket(&ue);
+            let bucket = self.pipeline.ue_bucket(&ue);
             // Where there is no room, packets find no record.
             let Some(place) = self.places.take(ue, bucket) else { continue };
             let generation = self.pipeline.raise_generation(&ue);
-            let rules = encode_rules(&compiled.actions, &compiled.pdrs);
-            let count = compiled.pdrs.len() as u8;
-            let header = UeHeader::new(ue, generation, count, compiled.lookup.direction, &compiled.lookup.ue);
-            let layout = *self.pipeline.layout();
-            self.write(now, &ue, layout.ue_rules(bucket, place.way), rules);
-            self.write(now, &ue, layout.ue_state(bucket, place.way), UeState::default().encode());
-            // What refers to the rest is written last.
-            self.write(now, &ue, layout.ue_header(bucket, place.way), header.encode());
+            let header = compiled.header(ue, generation);
+            let record = UeRecord {
+                header,
+                actions: compiled.actions.clone(),
+                pdrs: compiled.pdrs.clone(),
+                state: UeState::default(),
+            };
+            self.tick(now);
+            self.pipeline.write_record(self.clock, place.way, &record);
             lease.records.push(compiled.at(place));
         }
         if !lease.records.is_empty() {
@@ -470,7 +473,7 @@ impl<M: Awaited> Dataplane for XPlane<M> {
             + counters.ip_received.packets
             + counters.ethernet_received.packets;
         vec![
-            NamedCounter { name: "external_memory", value: self.decided },
+            NamedCounter { name: "flow_table", value: self.decided },
             NamedCounter { name: "slow_path", value: received },
             NamedCounter { name: "local_state_collision", value: of(Why::LocalStateCollision) },
             NamedCounter { name: "flow_collision", value: of(Why::FlowCollision) },
@@ -506,6 +509,8 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
                 // What came before it leaves before it.
                 self.finish(now, &mut out);
                 self.process_slow(now, &ingress, frame.data, &mut out);
+            } else if self.pipeline.in_flight() >= self.window {
+                self.finish(now, &mut out);
             }
         }
         self.finish(now, &mut out);

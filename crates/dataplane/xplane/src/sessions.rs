@@ -14,7 +14,7 @@ use crate::action::Action;
 use crate::key::UeKey;
 use crate::layout::UE_WAYS;
 use crate::state::{Account, MAX_ACCOUNTS, MAX_METERS, Meter, Rate, UeState};
-use crate::ue_table::{MAX_ACTIONS, Pdr, RuleRef, Target, compile};
+use crate::ue_table::{MAX_ACTIONS, Pdr, RuleRef, Target, UeHeader, compile};
 
 /// Where a record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,10 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
+    pub(crate) fn header(&self, ue: UeKey, generation: u32) -> UeHeader {
+        UeHeader::new(ue, generation, self.pdrs.len() as u8, self.lookup.direction, &self.lookup.ue)
+    }
+
     pub(crate) fn at(self, place: RecordPlace) -> Record {
         let Self { lookup, accounts, meters, .. } = self;
         Record { place, accounts, meters, direction: lookup.direction }

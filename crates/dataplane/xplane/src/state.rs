@@ -125,8 +125,8 @@ impl UeState {
         out.finish(STATE_OCTETS)
     }
 
-    /// `None`: these are not the octets of a state.
-    pub(crate) fn decode(octets: &[u8]) -> Option<Self> {
+    /// A state from memory. `None`: these are not the octets of a state.
+    pub fn decode(octets: &[u8]) -> Option<Self> {
         let mut input = Reader::new(octets);
         let (accounts, meters) = (input.u32()? as usize, input.u32()? as usize);
         if accounts > MAX_ACCOUNTS || meters > MAX_METERS {

@@ -19,7 +19,7 @@ use causeway_types::{Direction, IpNet, Qfi, QfiSet};
 use crate::action::{ACTION, Action};
 use crate::key::{Fields, UE_KEY, UeKey};
 use crate::octets::{Reader, Writer};
-use crate::state::STATE_OCTETS;
+use crate::state::{STATE_OCTETS, UeState};
 
 /// PDRs of a block (X-PLANE section 5.2).
 pub const PDRS_OF_A_BLOCK: usize = 5;
@@ -62,7 +62,8 @@ pub struct UeHeader {
 }
 
 impl UeHeader {
-    pub(crate) fn new(key: UeKey, generation: u32, pdrs: u8, direction: Direction, ue: &UeMatch) -> Self {
+    /// The header of a record with so many PDRs, at most 40.
+    pub fn new(key: UeKey, generation: u32, pdrs: u8, direction: Direction, ue: &UeMatch) -> Self {
         Self { key, generation, pdrs, direction, is_named: ue.is_named, v4: ue.v4, v6: ue.v6 }
     }
 
@@ -274,11 +275,9 @@ impl End {
     }
 }
 
-/// The rules of a record as PDRs, in the order of precedence: the QFIs, the filters and the target of each.
-pub(crate) fn compile<'r>(
-    rules: impl Iterator<Item = (QfiSet, &'r [SdfFilter], Target)>,
-    ue: &UeMatch,
-) -> Vec<Pdr> {
+/// The rules of a record as PDRs, in the order of precedence: the QFIs, the filters and the target of each. At most 40; what would be
+/// behind them is for the slow path.
+pub fn compile<'r>(rules: impl Iterator<Item = (QfiSet, &'r [SdfFilter], Target)>, ue: &UeMatch) -> Vec<Pdr> {
     let mut pdrs = Vec::new();
     for (qfis, filters, target) in rules {
         if filters.is_empty() {
@@ -368,6 +367,19 @@ fn net_of(address: &FlowAddress, ue: Option<&UeMatch>) -> Option<(Ipv4Addr, u8)>
 fn ports_of(end: &FlowEnd) -> Vec<Option<(u16, u16)>> {
     let range = |range: &RangeInclusive<u16>| Some((*range.start(), *range.end()));
     if end.ports.is_empty() { vec![None] } else { end.ports.iter().map(range).collect() }
+}
+
+/// A record as the control plane writes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UeRecord {
+    /// Key, generation, and the UE's addresses.
+    pub header: UeHeader,
+    /// At most four, to which the rules refer.
+    pub actions: Vec<Action>,
+    /// In the order of precedence.
+    pub pdrs: Vec<Pdr>,
+    /// The state at the start.
+    pub state: UeState,
 }
 
 /// The actions and blocks of a record.

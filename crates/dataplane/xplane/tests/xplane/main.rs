@@ -1,0 +1,4 @@
+//! Tests of the pipeline and of the data plane as a whole.
+
+mod plane;
+mod worlds;
