@@ -19,23 +19,26 @@ const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const SEID: Seid = Seid(7);
 
-fn plane() -> ModelPlane {
-    let topology = Topology {
+pub(crate) fn topology() -> Topology {
+    Topology {
         gtpu: vec![GtpuEndpoint::new(N3.into())],
         networks: vec![Network::new(NetworkInstance::new("internet"), vec!["10.45.0.0/16".parse().unwrap()])],
         ..Topology::default()
-    };
-    let sizes = Sizes { ue_buckets: 64, flow_buckets: 256, rings: 4, ring: 16 };
-    let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
-    ModelPlane::over_model(topology, Limits::default(), parameters, sizes, 1).unwrap()
+    }
 }
 
-fn now(millis: u64) -> Time {
+fn plane() -> ModelPlane {
+    let sizes = Sizes { ue_buckets: 64, flow_buckets: 256, rings: 4, ring: 16 };
+    let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
+    ModelPlane::over_model(topology(), Limits::default(), parameters, sizes, 1).unwrap()
+}
+
+pub(crate) fn now(millis: u64) -> Time {
     Time::from_secs(1_000) + causeway_types::Span::from_millis(millis)
 }
 
 /// The uplink of TEID 0x1001 goes to the data network, and is counted.
-fn establish(plane: &mut ModelPlane) {
+pub(crate) fn establish(plane: &mut impl PacketEngine) {
     let tunnel = Some(FTeid { teid: Teid::new(0x1001).unwrap(), addr: N3.into() });
     let pdr = Pdr::new(PdrId(1), Pdi { tunnel, ..Pdi::new(Interface::Access) }, FarId(1));
     let mut rules = RuleSet::default();
@@ -51,7 +54,7 @@ fn establish(plane: &mut ModelPlane) {
     plane.apply(now(0), &Plan::install(SEID, rules)).unwrap();
 }
 
-fn packet(port: u16, size: usize) -> Vec<u8> {
+pub(crate) fn packet(port: u16, size: usize) -> Vec<u8> {
     let (mut user, mut udp) = (Vec::new(), vec![0; size]);
     udp[..2].copy_from_slice(&port.to_be_bytes());
     let server = Ipv4Addr::new(198, 51, 100, 9);
@@ -59,7 +62,7 @@ fn packet(port: u16, size: usize) -> Vec<u8> {
     [&prefix::without_extensions(Teid::new(0x1001).unwrap(), user.len()).unwrap()[..], &user].concat()
 }
 
-fn send(plane: &mut ModelPlane, at: Time, packet: &[u8]) -> Disposition {
+pub(crate) fn send(plane: &mut impl PacketEngine, at: Time, packet: &[u8]) -> Disposition {
     let gnb = Ipv4Addr::new(192, 0, 2, 11);
     let ingress = Ingress::Gtpu { local: N3.into(), peer: (gnb, 2152).into(), tos: 0, hops: None };
     let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
@@ -68,7 +71,7 @@ fn send(plane: &mut ModelPlane, at: Time, packet: &[u8]) -> Disposition {
     disposition
 }
 
-fn uplink(plane: &mut ModelPlane) -> (u64, u64) {
+pub(crate) fn uplink(plane: &mut impl PacketEngine) -> (u64, u64) {
     let state = plane.session_state(now(500), SEID).unwrap();
     let total = state.usage[0].total.volume;
     (total.uplink_packets, total.uplink)
