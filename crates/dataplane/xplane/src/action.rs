@@ -73,7 +73,7 @@ impl Action {
                 out.u8(1).u8(*reason as u8);
             }
             Self::Send(Send { route, max_payload, is_routed, is_gated }) => {
-                let flags = u8::from(*is_routed) * ROUTED | u8::from(*is_gated) * GATED;
+                let flags = (u8::from(*is_routed) * ROUTED) | (u8::from(*is_gated) * GATED);
                 match route {
                     Route::Network(network) => {
                         out.u8(2).u8(flags).u32(*max_payload).u16(*network);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use causeway_dataplane::Disposition;
 use causeway_memory::{
-    Client, ClientConfig, Completion, Description, ExternalMemory, Incarnation, Operation, OperationId, QueuePair,
-    Regions, Rights, Rkey, Server, ServerConfig, ServerCounters, Status, SubmitError,
+    Client, ClientConfig, Completion, Description, ExternalMemory, Incarnation, Operation, OperationId,
+    QueuePair, Regions, Rights, Rkey, Server, ServerConfig, ServerCounters, Status, SubmitError,
 };
 use causeway_packet::roce::management::Mtu;
 use causeway_slowpath::Limits;
@@ -38,9 +38,22 @@ impl Service {
         let mut regions = Regions::new();
         regions.insert(RKEY, SIZES.region().unwrap());
         let (length, rights) = (SIZES.octets(), Rights::all());
-        let description =
-            Description { incarnation: Incarnation(1), rkey: RKEY, rights, base: 0, length, max_length: LONGEST };
-        let config = ServerConfig { local: address, description, resources: 16, queue_pairs: 4, idle: Span::from_secs(60), seed: 1 };
+        let description = Description {
+            incarnation: Incarnation(1),
+            rkey: RKEY,
+            rights,
+            base: 0,
+            length,
+            max_length: LONGEST,
+        };
+        let config = ServerConfig {
+            local: address,
+            description,
+            resources: 16,
+            queue_pairs: 4,
+            idle: Span::from_secs(60),
+            seed: 1,
+        };
         let mut server = Server::new(config, regions);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
@@ -81,8 +94,10 @@ impl Remote {
     fn connect(server: SocketAddr) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-        let config = ClientConfig { mtu: Mtu::M4096, ..ClientConfig::new(socket.local_addr().unwrap(), server, 2) };
-        let mut remote = Self { client: Client::new(config), socket, begin: Instant::now(), octets: vec![0; 9000] };
+        let config =
+            ClientConfig { mtu: Mtu::M4096, ..ClientConfig::new(socket.local_addr().unwrap(), server, 2) };
+        let mut remote =
+            Self { client: Client::new(config), socket, begin: Instant::now(), octets: vec![0; 9000] };
         assert!(remote.reconnect(Time::default()));
         remote
     }
@@ -101,7 +116,12 @@ impl ExternalMemory for Remote {
         self.client.queue_pairs()
     }
 
-    fn submit(&mut self, now: Time, pair: QueuePair, operation: Operation) -> Result<OperationId, SubmitError> {
+    fn submit(
+        &mut self,
+        now: Time,
+        pair: QueuePair,
+        operation: Operation,
+    ) -> Result<OperationId, SubmitError> {
         let id = self.client.submit(now, pair, operation);
         self.transmit(now);
         id
@@ -144,7 +164,8 @@ fn the_tables_are_behind_a_wire() {
     let service = Service::start();
     let memory = Remote::connect(service.address);
     let base = memory.client.description().unwrap().place(0);
-    let mut plane = XPlane::new(topology(), Limits::default(), memory, SIZES, base, PipelineConfig::default());
+    let mut plane =
+        XPlane::new(topology(), Limits::default(), memory, SIZES, base, PipelineConfig::default());
     establish(&mut plane);
     for number in 0..20 {
         assert_eq!(send(&mut plane, now(number), &packet(number as u16 % 2, 1000)), Disposition::Forwarded);
