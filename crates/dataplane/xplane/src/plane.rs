@@ -256,7 +256,7 @@ impl<M: Awaited> XPlane<M> {
             for record in &lease.records {
                 if let Some(state) = self.read_state(now, &record.place) {
                     states.insert(record.place.ue, state);
-                } else if self.pipeline.failure() == Some(Failure::Restarted) {
+                } else {
                     self.losses.states += 1;
                 }
             }
@@ -335,7 +335,7 @@ impl<M: Awaited> XPlane<M> {
     fn recover(&mut self, now: Time) {
         let failure = self.pipeline.failure();
         let has_restarted = failure == Some(Failure::Restarted);
-        self.losses.failures += 1;
+        self.losses.failures += u64::from(failure.is_some());
         self.losses.restarts += u64::from(has_restarted);
         let mut known: HashMap<UeKey, UeState> = self.pipeline.reset(0).into_iter().collect();
         if !self.pipeline.memory_mut().reconnect(self.clock) {
@@ -356,6 +356,8 @@ impl<M: Awaited> XPlane<M> {
                 self.places.release(&record.place);
             }
             lease.settle(&mut self.slow_path, *seid, |place| known.remove(&place.ue));
+            // The session is not forgotten if the memory does not come back.
+            self.leases.insert(*seid, Lease::default());
         }
         if self.down_until.is_none() && self.pipeline.failure().is_none() {
             for seid in seids {

@@ -80,8 +80,10 @@ impl Account {
     }
 
     pub(crate) fn pass(&mut self, octets: u32, now: Time) {
-        self.budget -= u64::from(octets);
-        (self.packets, self.octets) = (self.packets + 1, self.octets + u64::from(octets));
+        // What is read from memory may be anything.
+        let size = u64::from(octets);
+        self.budget = self.budget.saturating_sub(size);
+        (self.packets, self.octets) = (self.packets.saturating_add(1), self.octets.saturating_add(size));
         (self.last_arrival, self.last_pass) = (Some(now), now);
     }
 
@@ -89,9 +91,9 @@ impl Account {
     pub(crate) fn drop_packet(&mut self, octets: u32, now: Time, is_counted: bool) {
         self.last_arrival = Some(now);
         if is_counted {
-            self.dropped_packets += 1;
-            self.dropped_octets += u64::from(octets);
-            self.budget -= u64::from(octets);
+            self.dropped_packets = self.dropped_packets.saturating_add(1);
+            self.dropped_octets = self.dropped_octets.saturating_add(octets.into());
+            self.budget = self.budget.saturating_sub(octets.into());
         }
     }
 }

@@ -184,3 +184,35 @@ fn records_survive_memory() {
     let octets = out.finish(PDR);
     assert_eq!(Pdr::decode(&mut Reader::new(&octets)), Some(pdr));
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_096))]
+
+    // Input:  any octets as records of external memory.
+    // Output: no panic; a packet that a state of any octets counts leaves a state that is read as it was written.
+    #[test]
+    fn any_octets_are_read(octets in proptest::collection::vec(any::<u8>(), 0..700), small in 0..7_u8) {
+        let mut octets = octets;
+        // Few accounts and meters, so that states are read at all.
+        if let Some(head) = octets.first_chunk_mut::<8>() {
+            *head = [0, 0, 0, small, 0, 0, 0, small / 2];
+        }
+        prop_assert!(UeHeader::decode(&octets).is_none_or(|header| header.pdrs <= 40));
+        prop_assert!(Action::decode(&octets).is_none_or(|action| Action::decode(&action.encode()) == Some(action)));
+        let generations = crate::flows::Generations::new(4, 1);
+        let fields = Fields { src: UE.into(), dst: UE.into(), protocol: 6, ports: None, dscp: 0, qfi: None };
+        crate::flows::find(&octets, &UeKey::of_number(1), &fields.key(), &generations);
+        match_block(&octets, 5, &fields, Direction::Uplink);
+        if let Some(mut state) = UeState::decode(&octets) {
+            for account in &mut state.accounts {
+                account.pass(1500, causeway_types::Time::from_secs(1));
+                account.drop_packet(1500, causeway_types::Time::from_secs(1), true);
+            }
+            for (rate, meter) in &mut state.meters {
+                meter.fill(*rate, causeway_types::Time::from_secs(1));
+                meter.charge(1500);
+            }
+            prop_assert_eq!(UeState::decode(&state.encode()), Some(state));
+        }
+    }
+}

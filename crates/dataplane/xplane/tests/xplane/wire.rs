@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use causeway_dataplane::Disposition;
+use causeway_dataplane::{Dataplane, Disposition, DropReason};
 use causeway_memory::{
     Client, ClientConfig, Completion, Description, ExternalMemory, Incarnation, Operation, OperationId,
     QueuePair, Regions, Rights, Rkey, Server, ServerConfig, ServerCounters, Status, SubmitError,
@@ -32,20 +32,18 @@ struct Service {
 
 impl Service {
     fn start() -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1:0".parse().unwrap(), Incarnation(1))
+    }
+
+    fn start_at(address: SocketAddr, incarnation: Incarnation) -> Self {
+        let socket = UdpSocket::bind(address).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
         let address = socket.local_addr().unwrap();
         let mut regions = Regions::new();
         regions.insert(RKEY, SIZES.region().unwrap());
         let (length, rights) = (SIZES.octets(), Rights::all());
-        let description = Description {
-            incarnation: Incarnation(1),
-            rkey: RKEY,
-            rights,
-            base: 0,
-            length,
-            max_length: LONGEST,
-        };
+        let description =
+            Description { incarnation, rkey: RKEY, rights, base: 0, length, max_length: LONGEST };
         let config = ServerConfig {
             local: address,
             description,
@@ -175,4 +173,35 @@ fn the_tables_are_behind_a_wire() {
     assert_eq!(uplink(&mut plane), (20, 20 * 1020));
     let work = service.stop().work;
     assert!(work.reads >= 20 && work.writes >= 20 && work.octets_written >= 20 * 1020, "{work:?}");
+}
+
+// Input:  the memory server goes away between two packets, and comes back empty two seconds later.
+// Output: the packet that was in flight is dropped under its name; without the memory the slow path forwards; with it, the tables are written
+//         anew, and packets pass by them again. Each packet is in one counter, and the octets that were not lost with the memory are reported.
+#[test]
+fn without_its_memory_the_slow_path_forwards() {
+    let service = Service::start();
+    let address = service.address;
+    let memory = Remote::connect(address);
+    let base = memory.client.description().unwrap().place(0);
+    let mut plane =
+        XPlane::new(topology(), Limits::default(), memory, SIZES, base, PipelineConfig::default());
+    establish(&mut plane);
+    let packet = packet(1, 1000);
+    (0..3).for_each(|number| assert_eq!(send(&mut plane, now(number), &packet), Disposition::Forwarded));
+    service.stop();
+    assert_eq!(send(&mut plane, now(3), &packet), Disposition::Dropped(DropReason::ExternalMemory));
+    assert_eq!((plane.losses().failures, plane.losses().states), (1, 1));
+    for number in 4..8 {
+        assert_eq!(send(&mut plane, now(number), &packet), Disposition::Forwarded);
+    }
+    assert_eq!(plane.pipeline().counters().hits, 2);
+    let service = Service::start_at(address, Incarnation(2));
+    (0..3).for_each(|number| {
+        assert_eq!(send(&mut plane, now(5_000 + number), &packet), Disposition::Forwarded)
+    });
+    assert_eq!(plane.pipeline().counters().walks, 2);
+    let counters = plane.counters();
+    assert_eq!((counters.received(), counters.forwarded, counters.total_drops()), (11, 10, 1));
+    service.stop();
 }
