@@ -8,7 +8,7 @@
 //!   address.
 //! - A bucket has two entries. A flow whose bucket is full of flows of others is for the slow path, and has no entry: nothing waits for
 //!   it.
-//! - The server takes out entries that were not used for a while ([`sweep`]). An entry has no state, so that nothing is lost with it; one
+//! - Entries that were not used for a while give way to other flows of their bucket, and the server takes them out ([`sweep`]). An entry has no state, so that nothing is lost with it; one
 //!   that is in use is kept, since the data plane writes the time of its use before a quarter of the age limit has passed.
 
 use causeway_types::{Span, Time};
@@ -73,7 +73,8 @@ pub struct FlowEntry {
 }
 
 impl FlowEntry {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The entry as it is in memory.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(self.generation).bytes(&self.ue.0).bytes(&self.flow.0).u64(self.used.as_nanos());
         if let Some((rule, action)) = &self.rule {
@@ -84,8 +85,8 @@ impl FlowEntry {
         out.finish(ENTRY)
     }
 
-    /// `None`: there is no entry.
-    pub(crate) fn decode(octets: &[u8]) -> Option<Self> {
+    /// An entry from memory. `None`: there is none.
+    pub fn decode(octets: &[u8]) -> Option<Self> {
         let mut input = Reader::new(octets);
         let generation = input.u32().filter(|generation| *generation != 0)?;
         let (ue, flow) = (UeKey(input.array::<UE_KEY>()?), FlowKey(input.array::<FLOW_KEY>()?));
@@ -109,14 +110,23 @@ pub enum Found {
     Collision,
 }
 
-/// Looks a flow up in the octets of its bucket.
-pub fn find(bucket: &[u8], ue: &UeKey, flow: &FlowKey, generations: &Generations) -> Found {
+/// Looks a flow up in the octets of its bucket. A flow that is not there takes the place of one whose last use `is_aged`.
+pub fn find(
+    bucket: &[u8],
+    ue: &UeKey,
+    flow: &FlowKey,
+    generations: &Generations,
+    is_aged: impl Fn(Time) -> bool,
+) -> Found {
     let mut free = None;
     for (place, octets) in bucket.chunks_exact(ENTRY).take(WAYS).enumerate() {
         match FlowEntry::decode(octets) {
             Some(entry) if entry.generation == generations.of(&entry.ue) => {
                 if entry.ue == *ue && entry.flow == *flow {
                     return Found::Hit(entry, place);
+                }
+                if is_aged(entry.used) {
+                    free = free.or(Some(place));
                 }
             }
             // One that holds no more is as good as none; the own one of before first, so that there are never two.
@@ -157,6 +167,10 @@ mod tests {
         FlowEntry { ue: UeKey::of_number(ue), flow: key(flow), generation, used, rule: None }
     }
 
+    fn never(_: Time) -> bool {
+        false
+    }
+
     fn put(bucket: &mut [u8], place: usize, entry: &FlowEntry) {
         bucket[place * ENTRY..(place + 1) * ENTRY].copy_from_slice(&entry.encode());
     }
@@ -169,14 +183,14 @@ mod tests {
         let ue = UeKey::of_number(1);
         let before = entry(1, 7, generations.of(&ue), 0);
         put(&mut bucket, 0, &before);
-        assert_eq!(find(&bucket, &ue, &key(7), &generations), Found::Hit(before, 0));
+        assert_eq!(find(&bucket, &ue, &key(7), &generations, never), Found::Hit(before, 0));
         generations.raise(&ue);
         put(&mut bucket, 1, &before);
-        assert!(matches!(find(&bucket, &ue, &key(7), &generations), Found::Miss(_)));
+        assert!(matches!(find(&bucket, &ue, &key(7), &generations, never), Found::Miss(_)));
     }
 
-    // Input:  a bucket with two flows; a third; then a rule of the first one's UE changes.
-    // Output: a collision, then the place of the first.
+    // Input:  a bucket with two flows; a third; then the second is not used for long; then a rule of the first one's UE changes.
+    // Output: a collision; the place of the second, which is still a hit for its own packets; the place of the first.
     #[test]
     fn a_full_bucket_is_a_collision_until_an_entry_holds_no_more() {
         let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(1 << 10, 1));
@@ -185,9 +199,14 @@ mod tests {
             put(&mut bucket, place, &entry(ue, 7, generation, 0));
         }
         let third = UeKey::of_number(3);
-        assert_eq!(find(&bucket, &third, &key(7), &generations), Found::Collision);
+        assert_eq!(find(&bucket, &third, &key(7), &generations, never), Found::Collision);
+        let second = entry(2, 7, generations.of(&UeKey::of_number(2)), 0);
+        put(&mut bucket, 0, &FlowEntry { used: Time::from_secs(9), ..entry(1, 7, 1, 0) });
+        let is_aged = |used| used < Time::from_secs(1);
+        assert_eq!(find(&bucket, &third, &key(7), &generations, is_aged), Found::Miss(1));
+        assert_eq!(find(&bucket, &second.ue, &key(7), &generations, is_aged), Found::Hit(second, 1));
         generations.raise(&UeKey::of_number(1));
-        assert_eq!(find(&bucket, &third, &key(7), &generations), Found::Miss(0));
+        assert_eq!(find(&bucket, &third, &key(7), &generations, never), Found::Miss(0));
     }
 
     proptest! {
@@ -210,11 +229,11 @@ mod tests {
                 if what == 2 {
                     sweep(&mut bucket, Time::from_nanos(now), age);
                     for (flow, used) in &used {
-                        let is_there = matches!(find(&bucket, &ue, &key(*flow), &generations), Found::Hit(..));
+                        let is_there = matches!(find(&bucket, &ue, &key(*flow), &generations, never), Found::Hit(..));
                         prop_assert!(is_there || now - used > 500, "{flow} at {now}, used at {used}");
                         prop_assert!(!is_there || now - used < 2000, "{flow} at {now}, used at {used}");
                     }
-                } else if let Found::Hit(found, place) = find(&bucket, &ue, &key(what), &generations) {
+                } else if let Found::Hit(found, place) = find(&bucket, &ue, &key(what), &generations, never) {
                     used.insert(what, now);
                     if Time::from_nanos(now).since(found.used) > Span::from_nanos(250) {
                         put(&mut bucket, place, &FlowEntry { used: Time::from_nanos(now), ..found });

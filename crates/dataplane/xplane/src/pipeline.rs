@@ -541,7 +541,8 @@ impl<M: ExternalMemory> Pipeline<M> {
         if header.generation != self.generations.of(&flight.ue) || !header.is_of_ue(&flight.fields) {
             return self.leave_slowly(now, number, frame, Why::NoRecord);
         }
-        match find(entries, &flight.ue, &flight.flow, &self.generations) {
+        let is_aged = |used| now.since(used) >= self.config.flow_age;
+        match find(entries, &flight.ue, &flight.flow, &self.generations, is_aged) {
             Found::Hit(entry, place) => {
                 self.counters.hits += 1;
                 if now.since(entry.used).as_nanos() > self.config.flow_age.as_nanos() / 4 {

@@ -108,7 +108,8 @@ pub struct UeState {
 }
 
 impl UeState {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The state as it is in memory.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(self.accounts.len() as u32).u32(self.meters.len() as u32);
         for account in &self.accounts {

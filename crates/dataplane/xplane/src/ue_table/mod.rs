@@ -67,7 +67,8 @@ impl UeHeader {
         Self { key, generation, pdrs, direction, is_named: ue.is_named, v4: ue.v4, v6: ue.v6 }
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The header as it is in memory.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.bytes(&self.key.0).u32(self.generation).u8(self.pdrs);
         out.u8(u8::from(self.direction == Direction::Uplink));
@@ -76,8 +77,8 @@ impl UeHeader {
         out.finish(HEADER)
     }
 
-    /// `None`: there is no record.
-    pub(crate) fn decode(octets: &[u8]) -> Option<Self> {
+    /// A header from memory. `None`: there is no record.
+    pub fn decode(octets: &[u8]) -> Option<Self> {
         let mut input = Reader::new(octets);
         let key = UeKey(input.array::<UE_KEY>()?);
         let (generation, pdrs) = (input.u32()?, input.u8()?);
@@ -392,13 +393,8 @@ pub(crate) fn encode_rules(actions: &[Action], pdrs: &[Pdr]) -> Vec<u8> {
     out.finish(RULES)
 }
 
-/// The first PDR of a block that the packet matches, of `pdrs` in the block.
-pub(crate) fn match_block(
-    block: &[u8],
-    pdrs: usize,
-    fields: &Fields,
-    direction: Direction,
-) -> Option<Target> {
+/// Where the first PDR of a block that the packet matches leads, of `pdrs` in the block.
+pub fn match_block(block: &[u8], pdrs: usize, fields: &Fields, direction: Direction) -> Option<Target> {
     let mut input = Reader::new(block);
     for _ in 0..pdrs.min(PDRS_OF_A_BLOCK) {
         match Pdr::decode(&mut input) {

@@ -197,9 +197,9 @@ fn without_its_memory_the_slow_path_forwards() {
     }
     assert_eq!(plane.pipeline().counters().hits, 2);
     let service = Service::start_at(address, Incarnation(2));
-    (0..3).for_each(|number| {
-        assert_eq!(send(&mut plane, now(5_000 + number), &packet), Disposition::Forwarded)
-    });
+    for number in 5_000..5_003 {
+        assert_eq!(send(&mut plane, now(number), &packet), Disposition::Forwarded);
+    }
     assert_eq!(plane.pipeline().counters().walks, 2);
     let counters = plane.counters();
     assert_eq!((counters.received(), counters.forwarded, counters.total_drops()), (11, 10, 1));
