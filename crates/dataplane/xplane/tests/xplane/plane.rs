@@ -3,14 +3,15 @@
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{
-    Applied, Dataplane, Disposition, Egress, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
+    Applied, Dataplane, Disposition, Egress, GtpuEndpoint, Ingress, Network, PacketEngine, ReceiveSource,
+    Topology, TransmitQueue,
 };
 use causeway_memory::ModelParameters;
 use causeway_model::{
     ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, Op, Pdi, Pdr, Plan, RuleSet, Urr,
 };
 use causeway_packet::gtpu::prefix;
-use causeway_packet::{IpProtocol, Ipv4Repr};
+use causeway_packet::{Batch, Frame, IpProtocol, Ipv4Repr, Meta};
 use causeway_slowpath::Limits;
 use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid, Time, UrrId};
 use causeway_xplane::{ModelPlane, Sizes};
@@ -126,4 +127,64 @@ fn a_memory_that_restarts_is_written_anew() {
     assert_eq!(plane.pipeline().counters().walks, 2);
     let counters = plane.counters();
     assert_eq!(counters.received(), counters.forwarded + counters.total_drops());
+}
+
+/// What a data plane sent for batches of packets, and the usage afterwards.
+fn in_batches(plane: &mut impl PacketEngine, batches: &[Vec<Vec<u8>>]) -> (Vec<Vec<u8>>, (u64, u64)) {
+    establish(plane);
+    let (mut sent, mut queue, mut batch) = (Vec::new(), TransmitQueue::default(), Batch::new());
+    for (number, packets) in (1..).zip(batches) {
+        batch.clear();
+        let peer = (Ipv4Addr::new(192, 0, 2, 11), 2152).into();
+        let meta = Meta::Gtpu { local: N3.into(), peer, tos: 0, hops: None };
+        assert!(packets.iter().all(|data| batch.push(Frame { meta, data })));
+        plane.advance(now(number));
+        plane.process_batch(now(number), ReceiveSource::Gtpu, &mut batch, &mut queue);
+        queue.transmit_all(&batch, plane.topology(), &mut sent);
+    }
+    (sent.into_iter().map(|(_, packet)| packet).collect(), uplink(plane))
+}
+
+// Input:  50 times, ten batches of 40 packets of five flows of a session, a tenth of them fragments, which are for the slow path; each
+//         packet has its number in it. The packets of a batch are in flight together.
+// Output: as from the slow path, the same packets are sent, those of each flow in the order in which they came, and the usage is the same.
+#[test]
+fn packets_of_a_batch_are_in_flight_together_and_in_order() {
+    let mut joined = 0;
+    for seed in 0..50 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut number = 0_u16;
+        let mut one = || {
+            number += 1;
+            let mut octets = packet(random.u16(1..6), random.usize(40..600));
+            octets[8 + 28..8 + 30].copy_from_slice(&number.to_be_bytes());
+            if random.u8(..10) == 0 {
+                // The first fragment: more fragments follow.
+                octets[8 + 6] = 0x20;
+                let sum = causeway_packet::Ipv4::parse(&octets[8..])
+                    .unwrap()
+                    .repr()
+                    .header(octets.len() - 28)
+                    .unwrap();
+                octets[8 + 10..8 + 12].copy_from_slice(&sum[10..12]);
+            }
+            octets
+        };
+        let counts: Vec<usize> = (0..10).map(|_| 40).collect();
+        let batches: Vec<Vec<Vec<u8>>> =
+            counts.iter().map(|count| (0..*count).map(|_| one()).collect()).collect();
+        let mut plane = plane();
+        let (mut sent, usage) = in_batches(&mut plane, &batches);
+        joined += plane.pipeline().counters().joined;
+        let (mut expected, expected_usage) =
+            in_batches(&mut causeway_slowpath::SlowPath::new(topology(), Limits::default()), &batches);
+        assert_eq!(usage, expected_usage, "seed {seed}");
+        let by_flow = |packet: &Vec<u8>| packet[20..22].to_vec();
+        sent.sort_by_key(by_flow);
+        expected.sort_by_key(by_flow);
+        assert_eq!(sent, expected, "seed {seed}");
+        let counters = plane.counters();
+        assert_eq!(counters.received(), counters.forwarded + counters.total_drops(), "seed {seed}");
+    }
+    assert!(joined > 100, "{joined} packets waited for a walk");
 }
