@@ -216,9 +216,11 @@ pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<O
         Column::of("on the switch", "% of packets"),
         Column::of("load", "Gbit/s, model"),
     ]);
+    let mut points = Vec::new();
     for skew in [0.0, 0.7, 0.8, 0.9, 1.0] {
         progress.stage(format!("ours at a skew of {skew}"));
         let found = run(&Load { skew, ..load(common, OURS, MEAN, SLOW, 10) });
+        points.push((skew, gigabits(found.rate, MEAN)));
         skews.row([
             Cell::Number(skew, 1),
             Cell::Number(found.on_chip * 100.0, 1),
@@ -236,8 +238,25 @@ pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<O
             ("One packet on idle links".into(), times),
             ("Ours, by the skew of the traffic".into(), skews),
         ],
-        charts: Vec::new(),
+        charts: vec![("skew", skew_chart(points, load_of(0)))],
     })
+}
+
+/// Throughput by the skew of the traffic; the paper's design does not depend on it.
+fn skew_chart(points: Vec<(f64, f64)>, paper: f64) -> Chart {
+    let ours = Curve { name: "ours".into(), points, is_dashed: false };
+    let design = Curve {
+        name: "the paper's design".into(),
+        points: vec![(0.0, paper), (1.0, paper)],
+        is_dashed: true,
+    };
+    Chart {
+        title: "Throughput by the skew of the traffic".into(),
+        x: "Zipf's exponent".into(),
+        is_logarithmic: false,
+        y: "Gbit/s (model time)".into(),
+        curves: vec![ours, design],
+    }
 }
 
 /// Figure 12: throughput by slow path ratio, PDRs and packet size.
@@ -430,6 +449,24 @@ pub fn fig15(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
             goals.push(Goal::at_least(row.name, limit, found.rate, "million entries a second"));
         }
     }
+    let curve =
+        |name: &str, points: Vec<(f64, f64)>, is_dashed| Curve { name: name.into(), points, is_dashed };
+    let of = |is_ours: bool| {
+        let rows = all.iter().zip(&found).filter(move |(row, _)| (row.design == OURS) == is_ours);
+        rows.map(|(row, found)| (f64::from(row.pdrs), found.rate)).collect()
+    };
+    let paper = all.iter().filter_map(|row| Some((f64::from(row.pdrs), row.paper?))).collect();
+    let chart = Chart {
+        title: "Flow entries written a second".into(),
+        x: "searched PDRs".into(),
+        is_logarithmic: false,
+        y: "million a second (the paper: measured; others: model time)".into(),
+        curves: vec![
+            curve("the paper", paper, true),
+            curve("the paper's design", of(false), true),
+            curve("ours", of(true), false),
+        ],
+    };
     Ok(Outcome {
         name: "xplane-fig15",
         title: "Flow entries written a second, 100 % slow path (X-PLANE, figure 15)".into(),
@@ -438,7 +475,7 @@ pub fn fig15(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         goals,
         notes: note(),
         details: Vec::new(),
-        charts: Vec::new(),
+        charts: vec![("inserts", chart)],
     })
 }
 
@@ -704,7 +741,7 @@ pub fn fig18(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
             if common.quick { 20.0 } else { 10.0 },
         ),
     ];
-    let table = |found: &[[f64; 3]]| {
+    let table = |found: &[Limited]| {
         let mut table = Table::new(vec![
             Column::new("UE"),
             Column::of("before the limit", "Mbit/s a UE, model"),
@@ -713,7 +750,7 @@ pub fn fig18(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
             Column::of("error", "%"),
             Column::of("largest error of a UE", "%"),
         ]);
-        for ((name, _, offered, limit, ..), [before, behind, worst]) in all.iter().zip(found) {
+        for ((name, _, offered, limit, ..), Limited { before, behind, worst, .. }) in all.iter().zip(found) {
             let goal = f64::min(*limit, *offered);
             table.row([
                 (*name).into(),
@@ -734,9 +771,22 @@ pub fn fig18(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         },
         table,
     )?;
-    let goals = all.iter().zip(&found).map(|((name, ..), [_, _, worst])| {
-        Goal::at_most(&format!("error of the rate, {name}"), 0.5, *worst, "%")
+    let goals = all.iter().zip(&found).map(|((name, ..), found)| {
+        Goal::at_most(&format!("error of the rate, {name}"), 0.5, found.worst, "%")
     });
+    let curves = all.iter().zip(&found).take(3);
+    let curve = |((name, ..), found): (&(&str, u32, f64, f64, f64, f64), &Limited)| Curve {
+        name: (*name).into(),
+        points: found.course.clone(),
+        is_dashed: false,
+    };
+    let chart = Chart {
+        title: "Rates of three UEs".into(),
+        x: "s (model time)".into(),
+        is_logarithmic: false,
+        y: "Mbit/s".into(),
+        curves: curves.map(curve).collect(),
+    };
     Ok(Outcome {
         name: "xplane-fig18",
         title: "Rates of limited UEs, tokens in external memory (X-PLANE, figure 18)".into(),
@@ -749,12 +799,25 @@ pub fn fig18(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
                 .into(),
         ],
         details: Vec::new(),
-        charts: Vec::new(),
+        charts: vec![("rates", chart)],
     })
 }
 
-/// The mean rates before and behind the limit, and the largest error of a UE behind it in percent.
-fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: u64) -> [f64; 3] {
+/// Rates of limited UEs, in Mbit/s a UE.
+struct Limited {
+    /// Before and behind the limit.
+    before: f64,
+    behind: f64,
+    /// The largest error of a UE behind it, in percent.
+    worst: f64,
+    /// The mean of each half of a second.
+    course: Vec<(f64, f64)>,
+}
+
+/// Measures UEs that are limited from a time on.
+fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: u64) -> Limited {
+    const BIN: f64 = 0.5;
+    let mut bins = vec![0_u64; (until / BIN) as usize];
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut before, mut behind, mut worst) = (0.0, 0.0, 0.0_f64);
     let kbps = (limit * 1e3) as u64;
@@ -810,6 +873,8 @@ fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: 
                     });
                     if passes == Some(true) {
                         octets[usize::from(is_metered)] += MEAN;
+                        let bin = (now as f64 / 1e9 / BIN) as usize;
+                        bins.get_mut(bin).into_iter().for_each(|bin| *bin += MEAN);
                     }
                     if let Some(write) = table.leave(at, ticket) {
                         (memory, writing) = (write.state, Some(write.ticket));
@@ -829,5 +894,9 @@ fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: 
         (before, behind) = (before + megabits(octets[0], begin), behind + found);
         worst = worst.max(percent(found, limit.min(offered)).abs());
     }
-    [before / f64::from(ues), behind / f64::from(ues), worst]
+    let ues = f64::from(ues);
+    let rate =
+        |(number, octets): (usize, &u64)| (number as f64 * BIN, *octets as f64 * 8.0 / BIN / 1e6 / ues);
+    let course = bins.iter().enumerate().map(rate).collect();
+    Limited { before: before / ues, behind: behind / ues, worst, course }
 }
