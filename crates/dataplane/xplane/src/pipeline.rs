@@ -5,8 +5,10 @@
 //! 2. A flow with an entry: the packet leaves by its rule.
 //! 3. A flow without one: its rule is looked up in the UE table, block by block, and an entry is written. The packet waits in a ring in
 //!    external memory; packets of the flow that come meanwhile wait behind it, and leave behind it. The blocks are read without the
-//!    packet, and the ring is read together with the last block, so that a walk of n blocks takes n + 1 round trips after the first.
+//!    packet, and the ring is read together with the last block, so that a walk of n blocks takes n + 1 round trips in all.
 //! 4. When the last packet in flight of a UE has left, the state is written.
+//!
+//! The memory ends each operation, so that no packet waits for ever: the age limit of the local state table is not needed here.
 //!
 //! All operations of a UE go over one queue pair, which the hash of its key chooses. No packet of a flow passes another, whatever the
 //! delays; packets whose order matters to nobody may.
@@ -418,13 +420,13 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// After a failure, when nothing is under way: forgets all local state. Returns the states that were newer than the memory's.
-    pub fn reset(&mut self, lost: u64) -> Vec<(UeKey, UeState)> {
+    pub fn reset(&mut self) -> Vec<(UeKey, UeState)> {
         self.failure = None;
         let present = |(ue, local)| match local {
             LocalUe::Present { state, .. } => Some((ue, state)),
             LocalUe::Absent => None,
         };
-        self.local.restart(lost).into_iter().filter_map(present).collect()
+        self.local.restart().into_iter().filter_map(present).collect()
     }
 
     fn queue_pair(&self, ue: &UeKey) -> usize {

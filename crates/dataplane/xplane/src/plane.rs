@@ -213,9 +213,7 @@ impl<M: Awaited> XPlane<M> {
         while let Some((ingress, packet)) = self.slow.pop_front() {
             last = Some(self.process_slow(now, &ingress, &packet, out));
         }
-        if self.pipeline.failure().is_some() {
-            self.recover(now);
-        }
+        self.recover_if_failed(now);
         last
     }
 
@@ -231,7 +229,14 @@ impl<M: Awaited> XPlane<M> {
         concerned.iter().for_each(|seid| self.settle(now, *seid));
         let disposition = self.slow_path.process(now, ingress, packet, out);
         concerned.iter().for_each(|seid| self.grant(now, *seid));
+        self.recover_if_failed(now);
         disposition
+    }
+
+    fn recover_if_failed(&mut self, now: Time) {
+        if self.pipeline.failure().is_some() {
+            self.recover(now);
+        }
     }
 
     /// Gives a packet to the pipeline. Returns whether it takes it.
@@ -337,7 +342,7 @@ impl<M: Awaited> XPlane<M> {
         let has_restarted = failure == Some(Failure::Restarted);
         self.losses.failures += u64::from(failure.is_some());
         self.losses.restarts += u64::from(has_restarted);
-        let mut known: HashMap<UeKey, UeState> = self.pipeline.reset(0).into_iter().collect();
+        let mut known: HashMap<UeKey, UeState> = self.pipeline.reset().into_iter().collect();
         if !self.pipeline.memory_mut().reconnect(self.clock) {
             self.down_until = Some(now + RETRY);
         }
@@ -366,7 +371,7 @@ impl<M: Awaited> XPlane<M> {
             }
         }
         if self.pipeline.failure().is_some() {
-            self.pipeline.reset(0);
+            self.pipeline.reset();
             self.down_until = Some(now + RETRY);
         }
     }
@@ -382,6 +387,7 @@ impl<M: Awaited> XPlane<M> {
             self.slow_path.expire_one(now);
             self.grant(now, seid);
         }
+        self.recover_if_failed(now);
     }
 
     fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
@@ -406,9 +412,7 @@ impl<M: Awaited> XPlane<M> {
             self.remove_session(now, other);
             self.insert_session(now, other, false);
         }
-        if self.pipeline.failure().is_some() {
-            self.recover(now);
-        }
+        self.recover_if_failed(now);
         applied
     }
 }

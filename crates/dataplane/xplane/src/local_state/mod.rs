@@ -96,8 +96,6 @@ pub struct Losses {
     pub repeated_writes: u64,
     /// Entries that ended by the age limit.
     pub expired: u64,
-    /// Values that a restart of the memory took: what their keys counted since the value was last handed out is not known.
-    pub restarted: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -300,14 +298,13 @@ impl<K: Eq + Hash + Clone, S: Clone> LocalStateTable<K, S> {
     }
 
     /// The memory is empty after a restart, and no response is to be expected: all entries end. Returns the values that were loaded,
-    /// which are newer than what was in memory. Values of other keys are lost; the owner knows which keys these are, and how many.
-    pub fn restart(&mut self, lost: u64) -> Vec<(K, S)> {
+    /// which are newer than what was in memory. Values of other keys are lost; the owner knows which keys these are.
+    pub fn restart(&mut self) -> Vec<(K, S)> {
         let mut known = Vec::new();
         for entry in self.entries.iter_mut().filter_map(Option::take) {
             self.losses.packets += entry.in_flight;
             known.extend(entry.state.map(|state| (entry.key, state)));
         }
-        self.losses.restarted += lost;
         self.used = 0;
         known
     }

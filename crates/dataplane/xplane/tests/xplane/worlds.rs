@@ -374,6 +374,6 @@ fn a_memory_that_fails_keeps_no_packet() {
     assert_eq!((left.len(), pipeline.in_flight()), (10, 0));
     assert!(left.iter().all(|departure| departure.verdict == Verdict::Lost));
     assert_eq!(pipeline.failure(), Some(Failure::RetryExceeded));
-    assert_eq!(pipeline.reset(0), []);
+    assert_eq!(pipeline.reset(), []);
     assert_eq!(pipeline.counters().lost, 10);
 }
