@@ -2,11 +2,13 @@
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_memory::ModelParameters;
 use causeway_p4::{Contract, profiles};
 use causeway_slowpath::{Limits, SlowPath, WhenFull};
 use causeway_switch::backend::InProcess;
 use causeway_switch::driver::Program;
 use causeway_types::Span;
+use causeway_xplane::{ModelPlane, Sizes};
 
 use crate::oracle::{self, Oracle};
 use crate::setup::Setup;
@@ -104,6 +106,28 @@ impl Backend for SwitchBackend {
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let program = Program::from(self.contract);
         Box::new(InProcess::new(&program, topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+/// X-PLANE over the model of external memory.
+#[derive(Clone, Copy, Debug)]
+pub struct XPlaneBackend;
+
+impl XPlaneBackend {
+    /// Tables that hold some hundred UEs.
+    const SIZES: Sizes = Sizes { ue_buckets: 1 << 9, flow_buckets: 1 << 9, rings: 8, ring: 32 };
+}
+
+impl Backend for XPlaneBackend {
+    fn name(&self) -> &'static str {
+        "xplane"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        // Each queue pair has a part of the flow table: fewer of them, and no flow of a case finds it full.
+        let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
+        let plane = ModelPlane::over_model(topology, limits(setup), parameters, Self::SIZES, 1);
+        Box::new(plane.unwrap_or_else(|| panic!("the tables are too large")))
     }
 }
 

@@ -52,7 +52,7 @@ mod variables;
 
 pub use accel::{BEGIN as ACCEL_TABLE_BEGIN, END as ACCEL_TABLE_END, accel_shares};
 pub use backends::{
-    BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, limits,
+    BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, XPlaneBackend, limits,
 };
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};

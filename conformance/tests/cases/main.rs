@@ -22,6 +22,7 @@ mod switch;
 #[allow(dead_code, reason = "packet tests need more of it")]
 #[path = "../../../crates/dataplane/switch/tests/packets/thrift.rs"]
 mod thrift;
+mod xplane;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -127,6 +128,7 @@ fn main() -> ExitCode {
     if !is_recording() {
         trials.extend(oracle::trials(&suite));
         trials.extend(switch::trials(&suite));
+        trials.extend(xplane::trials(&suite));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
     if let Err(error) = capture.write() {

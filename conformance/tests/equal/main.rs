@@ -30,7 +30,9 @@ use std::cell::RefCell;
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_memory::ModelParameters;
 use causeway_slowpath::Limits;
+use causeway_xplane::{ModelPlane, Sizes};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
@@ -66,14 +68,27 @@ const FORWARDED: u64 = 25;
 /// The least share of packets, in percent, that flow entries must decide, and not the slow path.
 const HOT: u64 = 20;
 
+/// The same of packets that flows in external memory must decide: rates of several lookup keys are for the slow path there.
+const HOT_IN_EXTERNAL_MEMORY: u64 = 5;
+
 /// `most_awake`: of the sessions that could rest again.
 fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize, compared: Compared) {
-    let all = RefCell::new(Tally::default());
     let fast_path = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
         Box::new(FastPath::new(topology, limits).unwrap().with_max_active(most_awake))
     };
+    compare_with(name, sessions, seed, &fast_path, (compared, HOT));
+}
+
+fn compare_with(
+    name: &str,
+    sessions: usize,
+    seed: u64,
+    make: &dyn Fn(Topology, Limits) -> Box<dyn PacketEngine>,
+    (compared, hot): (Compared, u64),
+) {
+    let all = RefCell::new(Tally::default());
     let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
-        let tally = happen(&world, &fast_path, compared).map_err(TestCaseError::fail)?;
+        let tally = happen(&world, make, compared).map_err(TestCaseError::fail)?;
         all.borrow_mut().add(tally);
         Ok(())
     });
@@ -82,7 +97,7 @@ fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize, compared: 
     if let Err(error) = result {
         panic!("{error}");
     }
-    assert!(all.hot * 100 > all.packets * HOT, "{} of {} packets decided by lines", all.hot, all.packets);
+    assert!(all.hot * 100 > all.packets * hot, "{} of {} packets decided by lines", all.hot, all.packets);
     assert!(all.forwarded * 100 > all.packets * FORWARDED, "{} of {}", all.forwarded, all.packets);
 }
 
@@ -121,6 +136,21 @@ fn worlds_that_rest_again() {
 fn worlds_with_the_oracle() {
     compare("worlds of one session with the oracle", 1, 6, 1, Compared::Three);
     compare("worlds of many sessions with the oracle", 6, 7, 6, Compared::Three);
+}
+
+// Input:  random worlds of one session and of several, on X-PLANE over the model of external memory, one packet in flight at a time.
+// Output: the same results, packets, counters and events as from the slow path, after every step.
+#[test]
+fn worlds_over_external_memory() {
+    let sizes = Sizes { ue_buckets: 1 << 6, flow_buckets: 1 << 9, rings: 4, ring: 16 };
+    let xplane = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
+        let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
+        let plane = ModelPlane::over_model(topology, limits, parameters, sizes, 1).unwrap();
+        Box::new(plane.with_window(1))
+    };
+    let how = (Compared::Two, HOT_IN_EXTERNAL_MEMORY);
+    compare_with("worlds of one session over external memory", 1, 8, &xplane, how);
+    compare_with("worlds of many sessions over external memory", 6, 9, &xplane, how);
 }
 
 // Input:  data planes with a small defect each.

@@ -69,6 +69,22 @@ pub enum Experiment {
     AccelFig9,
     /// All experiments of AccelUPF, on one page
     Accel,
+    /// Throughput and latency of X-PLANE's design and of ours
+    XplaneTable1,
+    /// Throughput of X-PLANE by slow path ratio, searched PDRs and packet size
+    XplaneFig12,
+    /// Distribution of the latency of X-PLANE
+    XplaneFig13,
+    /// Flow entries that X-PLANE writes a second
+    XplaneFig15,
+    /// Cost of the local state table of X-PLANE, and its collisions
+    XplaneFig16,
+    /// Time until the packets that X-PLANE has buffered for a UE have left
+    XplaneFig17,
+    /// Rates of limited UEs, with their tokens in external memory
+    XplaneFig18,
+    /// All experiments of X-PLANE, on one page
+    Xplane,
     /// Cloud gaming: integers and tables against floating point and trees
     GamingFig40,
     /// Cloud gaming: our tree beside the released one on the same windows, and the time of decisions
@@ -232,6 +248,15 @@ impl Experiment {
             Self::Hip4 => {
                 vec![Self::Hip4Fig6, Self::Hip4Fig10, Self::Hip4Table4, Self::Hip4Fig11, Self::Hip4Fig12]
             }
+            Self::Xplane => vec![
+                Self::XplaneTable1,
+                Self::XplaneFig12,
+                Self::XplaneFig13,
+                Self::XplaneFig15,
+                Self::XplaneFig16,
+                Self::XplaneFig17,
+                Self::XplaneFig18,
+            ],
             Self::Hh => vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33],
             Self::Accel => vec![Self::AccelTable1, Self::AccelFig8, Self::AccelFig9],
             Self::Gaming => vec![Self::GamingFig40, Self::GamingFig41, Self::GamingFig42, Self::GamingTable8],
@@ -250,8 +275,16 @@ impl Experiment {
             Self::Hh | Self::HhFig18 | Self::HhFig30 | Self::HhFig31 | Self::HhFig32 | Self::HhFig33 => {
                 Subject::HeavyHitters
             }
-            Self::XplaneMemory => Subject::Xplane,
             Self::AccelTable1 | Self::AccelFig8 | Self::AccelFig9 | Self::Accel => Subject::Accel,
+            Self::XplaneMemory
+            | Self::XplaneTable1
+            | Self::XplaneFig12
+            | Self::XplaneFig13
+            | Self::XplaneFig15
+            | Self::XplaneFig16
+            | Self::XplaneFig17
+            | Self::XplaneFig18
+            | Self::Xplane => Subject::Xplane,
             Self::Gaming | Self::GamingFig40 | Self::GamingFig41 | Self::GamingFig42 | Self::GamingTable8 => {
                 Subject::Gaming
             }
@@ -279,6 +312,13 @@ impl Experiment {
             Self::AccelTable1 => accel::table1::run(common, rows, progress),
             Self::AccelFig8 => accel::fig8::run(common, rows, progress),
             Self::AccelFig9 | Self::Accel => accel::fig9::run(common, rows, progress),
+            Self::XplaneTable1 => xplane::figures::table1(common, rows, progress),
+            Self::XplaneFig12 => xplane::figures::fig12(common, rows, progress),
+            Self::XplaneFig13 => xplane::figures::fig13(common, rows, progress),
+            Self::XplaneFig15 => xplane::figures::fig15(common, rows, progress),
+            Self::XplaneFig16 => xplane::figures::fig16(common, rows, progress),
+            Self::XplaneFig17 => xplane::figures::fig17(common, rows, progress),
+            Self::XplaneFig18 | Self::Xplane => xplane::figures::fig18(common, rows, progress),
             Self::GamingFig40 => fig40::run(common, rows, progress),
             Self::GamingFig41 => fig41::run(common, rows, progress),
             Self::GamingFig42 | Self::Gaming => fig42::run(common, rows, progress),

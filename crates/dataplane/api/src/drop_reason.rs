@@ -126,6 +126,8 @@ reasons! {
     /// The port received more than the packet thread can handle, and the packet exceeds the fair share of its UE or
     /// gNB.
     FairShare = "fair_share", "A port is overloaded and a UE or gNB takes more than its share. See `causeway top`; limit that UE, or add packet threads.",
+    /// External memory lost the packet, which waited there for its rule: the memory server or the network to it failed.
+    ExternalMemory = "external_memory", "Look at the memory server and the network to it: its log, its restarts, and lost packets of UDP port 4791.",
 }
 
 impl fmt::Display for DropReason {

@@ -1,6 +1,6 @@
 //! The memory path of X-PLANE at a small size.
 
-use causeway_experiment::xplane::memory;
+use causeway_experiment::xplane::{figures, memory};
 use causeway_experiment::{Arguments, Rows};
 use causeway_show::{Cell, Progress};
 use clap::Parser;
@@ -34,4 +34,29 @@ fn the_links_bound_the_rate() {
         let (fast, slow) = (number(row, 8), number(row, 9));
         assert!((2.5..2.8).contains(&fast) && (slow / fast - lookups).abs() < 0.2, "{outcome}");
     }
+}
+
+// Input:  the experiments of table 1 and figures 15, 16, 17 and 18 at a small size.
+// Output: the paper's points within 10 %, and our goals, all of them.
+#[test]
+fn the_paper_is_reproduced_and_the_goals_are_reached() {
+    let common = Line::parse_from(["experiment", "xplane", "--quick"]).arguments.common;
+    for figure in [figures::table1, figures::fig15, figures::fig16, figures::fig17, figures::fig18] {
+        let outcome = figure(&common, &Rows::discard(), &mut Progress::new()).unwrap();
+        let missed: Vec<_> = outcome.goals.iter().filter(|goal| !goal.is_reached).collect();
+        assert!(missed.is_empty(), "{missed:?}\n{outcome}");
+        assert!(outcome.goals.len() >= 4, "{outcome}");
+    }
+}
+
+// Input:  figures 12 and 13 at a small size.
+// Output: short packets are bound by READs, as in the paper: 64 octets within 10 %; latencies are in order.
+#[test]
+fn short_packets_are_bound_by_reads() {
+    let common = Line::parse_from(["experiment", "xplane", "--quick"]).arguments.common;
+    let outcome = figures::fig12(&common, &Rows::discard(), &mut Progress::new()).unwrap();
+    let short = outcome.goals.iter().find(|goal| goal.goal.contains("64 B")).unwrap();
+    assert!(short.is_reached, "{outcome}");
+    let outcome = figures::fig13(&common, &Rows::discard(), &mut Progress::new()).unwrap();
+    assert!(outcome.goals.iter().all(|goal| goal.is_reached), "{outcome}");
 }

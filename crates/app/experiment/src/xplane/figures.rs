@@ -1,0 +1,902 @@
+//! The figures of X-PLANE: the paper's points from named parts, then ours.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+use causeway_types::Span;
+use causeway_xplane::local_state::{LocalStateConfig, LocalStateTable, Ticket, WriteTicket};
+use causeway_xplane::paging::{Left, Ring, RingConfig, RingRead};
+use causeway_xplane::state::{Meter, Rate};
+
+use super::path::{
+    Design, ENTRY, FLOWS, Found, Load, ONE_WAY, PASS, PICOS_PER_MICRO, Picos, Ports, STATE, alone, flow, run,
+    time,
+};
+use crate::ExperimentError;
+use crate::cli::Common;
+use crate::outcome::{Goal, Outcome};
+use crate::row_writer::Rows;
+
+/// Mean packet of the paper's traffic, octets (X 7.1).
+const MEAN: u64 = 690;
+/// Part of the packets that take the slow path in the paper's traffic (X 7.1).
+const SLOW: f64 = 0.048;
+/// Flows in the table on the switch: at 128 octets each 8 MB, about half of the SRAM that X-PLANE leaves free on a pipeline (X 7.3).
+const ON_CHIP: u32 = 65_536;
+/// Skew of the traffic in the goals: Zipf's exponent. The paper gives none; its trace is uniform.
+const SKEW: f64 = 0.9;
+/// The difference from the paper, in percent, within which a point counts as reproduced.
+const WITHIN: f64 = 10.0;
+
+const OURS: Design = Design::Ours { on_chip: ON_CHIP };
+const OURS_WITHOUT_CHIP: Design = Design::Ours { on_chip: 0 };
+
+fn load(common: &Common, design: Design, packet: u64, slow: f64, pdrs: u32) -> Load {
+    let packets = if common.quick { 20_000 } else { 400_000 };
+    let skew = if design == OURS { SKEW } else { 0.0 };
+    Load { design, packet, slow, pdrs, skew, rate: None, collapses: true, packets, seed: common.seed }
+}
+
+fn gigabits(rate: f64, packet: u64) -> f64 {
+    rate * packet as f64 * 8.0 / 1e3
+}
+
+fn percent(found: f64, paper: f64) -> f64 {
+    (found / paper - 1.0) * 100.0
+}
+
+fn reproduced(name: &str, found: f64, paper: f64) -> Goal {
+    Goal::at_most(&format!("difference from the paper, {name}"), WITHIN, percent(found, paper).abs(), "%")
+}
+
+/// The part of the way below which `share` of the sorted values are.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let index = ((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1));
+    sorted.get(index).copied().unwrap_or(0.0)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn conditions(common: &Common) -> Vec<(&'static str, String)> {
+    let micros = |picos: Picos| picos as f64 / PICOS_PER_MICRO;
+    vec![
+        ("links, adapters", "8 of 100 Gbit/s (X 7.1); 40 million READs and 120 million WRITEs a second each (X 7.3)".into()),
+        (
+            "times",
+            format!(
+                "round trip {:.2} us on idle links, a pass of the switch {:.3} us: 83 and 17 % of 3.1 us (X 7.3)",
+                2.0 * micros(ONE_WAY),
+                micros(PASS)
+            ),
+        ),
+        (
+            "parts",
+            format!(
+                "RoCEv2: 98 octets on the link of a READ or WRITE, 86 of a response (IBA); entry {ENTRY} (an assumption), state {STATE} \
+                 (three values of 64 bits), block of five PDRs 160 (X 5.2)"
+            ),
+        ),
+        ("the paper's design", "write the packet, read it with the entry, read the state, write the state; UE without the packet, blocks with it (X 5)".into()),
+        (
+            "ours",
+            format!(
+                "state in the flow entry; UE and first block in one read; blocks without the packet, which comes with the last one; \
+                 {ON_CHIP} flows on the switch, Zipf {SKEW} over {FLOWS} flows"
+            ),
+        ),
+        ("seed", common.seed.to_string()),
+    ]
+}
+
+fn note() -> Vec<String> {
+    vec![
+        "Rates and times are model time; the paper's were measured. No part is fitted to a figure. What collides in the local state table is for \
+         the CPU, and counts as carried, as in the paper."
+            .into(),
+    ]
+}
+
+/// A row of figures on rates.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    name: &'static str,
+    design: Design,
+    packet: u64,
+    slow: f64,
+    pdrs: u32,
+    /// The paper's rate, million packets a second.
+    paper: Option<f64>,
+}
+
+const fn row(
+    name: &'static str,
+    design: Design,
+    packet: u64,
+    slow: f64,
+    pdrs: u32,
+    paper: Option<f64>,
+) -> Row {
+    Row { name, design, packet, slow, pdrs, paper }
+}
+
+/// Million packets a second.
+const fn packets_of(gigabits: f64, packet: u64) -> Option<f64> {
+    Some(gigabits * 1e3 / 8.0 / packet as f64)
+}
+
+fn measure(
+    common: &Common,
+    rows: &Rows,
+    progress: &mut Progress,
+    all: &[Row],
+    table: impl Fn(&[Found]) -> Table,
+) -> Result<Vec<Found>, ExperimentError> {
+    rows.measure(
+        all,
+        |row| {
+            progress.stage(row.name.to_owned());
+            Ok(run(&load(common, row.design, row.packet, row.slow, row.pdrs)))
+        },
+        table,
+    )
+}
+
+fn rate_table(rows: &[Row], found: &[Found]) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("packets"),
+        Column::of("rate", "M/s, model"),
+        Column::of("load", "Gbit/s, model"),
+        Column::of("paper's", "M/s, measured"),
+        Column::of("difference", "%"),
+        Column::of("out", "octets a packet"),
+        Column::of("back", "octets a packet"),
+        Column::of("READs", "a packet"),
+        Column::of("on the switch", "% of packets"),
+    ]);
+    for (row, found) in rows.iter().zip(found) {
+        table.row([
+            row.name.into(),
+            Cell::Number(found.rate, 1),
+            Cell::Number(gigabits(found.rate, row.packet), 0),
+            row.paper.map_or(Cell::from("-"), |paper| Cell::Number(paper, 1)),
+            row.paper.map_or(Cell::from("-"), |paper| Cell::Number(percent(found.rate, paper), 1)),
+            Cell::Number(found.out, 0),
+            Cell::Number(found.back, 0),
+            Cell::Number(found.reads, 2),
+            Cell::Number(found.on_chip * 100.0, 1),
+        ]);
+    }
+    table
+}
+
+fn rate_goals(rows: &[Row], found: &[Found]) -> Vec<Goal> {
+    let goal = |(row, found): (&Row, &Found)| Some(reproduced(row.name, found.rate, row.paper?));
+    rows.iter().zip(found).filter_map(goal).collect()
+}
+
+/// Table 1: throughput and latency.
+///
+/// # Errors
+/// [`ExperimentError`] when the rows cannot be written.
+pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let all = [
+        row("the paper's design", Design::Paper, MEAN, SLOW, 10, packets_of(490.0, MEAN)),
+        row("ours, nothing on the switch", OURS_WITHOUT_CHIP, MEAN, SLOW, 10, None),
+        row("ours", OURS, MEAN, SLOW, 10, None),
+    ];
+    let found = measure(common, rows, progress, &all, |found| rate_table(&all, found))?;
+    let mut times = Table::new(vec![
+        Column::new("packet"),
+        Column::of("paper", "us, measured"),
+        Column::of("the paper's design", "us, model"),
+        Column::of("ours", "us, model"),
+    ]);
+    let time = |design, is_slow| alone(&load(common, design, MEAN, SLOW, 10), is_slow);
+    let of = |is_slow| [Design::Paper, OURS].map(|design| time(design, is_slow));
+    let ([fast, our_fast], [slow, our_slow]) = (of(false), of(true));
+    for (name, paper, theirs, ours) in
+        [("fast path", 3.1, fast, our_fast), ("slow path", 12.0, slow, our_slow)]
+    {
+        times.row([name.into(), Cell::Number(paper, 1), Cell::Number(theirs, 2), Cell::Number(ours, 2)]);
+    }
+    let mut goals = rate_goals(&all, &found);
+    goals.extend([reproduced("fast path", fast, 3.1), reproduced("slow path", slow, 12.0)]);
+    let load_of = |place: usize| found.get(place).map_or(0.0, |found| gigabits(found.rate, MEAN));
+    goals.extend([
+        Goal::at_least("ours", 700.0, load_of(2), "Gbit/s"),
+        Goal::at_most("ours, fast path", 3.1, (our_fast * 100.0).round() / 100.0, "us"),
+        Goal::at_most("ours, slow path", 9.0, our_slow, "us"),
+    ]);
+    // How it depends on the skew.
+    let mut skews = Table::new(vec![
+        Column::new("Zipf's exponent"),
+        Column::of("on the switch", "% of packets"),
+        Column::of("load", "Gbit/s, model"),
+    ]);
+    let mut points = Vec::new();
+    for skew in [0.0, 0.7, 0.8, 0.9, 1.0] {
+        progress.stage(format!("ours at a skew of {skew}"));
+        let found = run(&Load { skew, ..load(common, OURS, MEAN, SLOW, 10) });
+        points.push((skew, gigabits(found.rate, MEAN)));
+        skews.row([
+            Cell::Number(skew, 1),
+            Cell::Number(found.on_chip * 100.0, 1),
+            Cell::Number(gigabits(found.rate, MEAN), 0),
+        ]);
+    }
+    Ok(Outcome {
+        name: "xplane-table1",
+        title: "Throughput and latency of a pipeline (X-PLANE, table 1)".into(),
+        conditions: conditions(common),
+        table: rate_table(&all, &found),
+        goals,
+        notes: note(),
+        details: vec![
+            ("One packet on idle links".into(), times),
+            ("Ours, by the skew of the traffic".into(), skews),
+        ],
+        charts: vec![("skew", skew_chart(points, load_of(0)))],
+    })
+}
+
+/// Throughput by the skew of the traffic; the paper's design does not depend on it.
+fn skew_chart(points: Vec<(f64, f64)>, paper: f64) -> Chart {
+    let ours = Curve { name: "ours".into(), points, is_dashed: false };
+    let design = Curve {
+        name: "the paper's design".into(),
+        points: vec![(0.0, paper), (1.0, paper)],
+        is_dashed: true,
+    };
+    Chart {
+        title: "Throughput by the skew of the traffic".into(),
+        x: "Zipf's exponent".into(),
+        is_logarithmic: false,
+        y: "Gbit/s (model time)".into(),
+        curves: vec![ours, design],
+    }
+}
+
+/// Figure 12: throughput by slow path ratio, PDRs and packet size.
+///
+/// # Errors
+/// [`ExperimentError`] when the rows cannot be written.
+pub fn fig12(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let paper = Design::Paper;
+    let all = [
+        row("690 B, 0 % slow", paper, MEAN, 0.0, 10, None),
+        row("690 B, 4.8 % slow, 10 PDRs", paper, MEAN, SLOW, 10, packets_of(490.0, MEAN)),
+        row("690 B, 4.8 % slow, 20 PDRs", paper, MEAN, SLOW, 20, None),
+        row("690 B, 4.8 % slow, 40 PDRs", paper, MEAN, SLOW, 40, packets_of(490.0 * 0.77, MEAN)),
+        row("690 B, 25 % slow, 10 PDRs", paper, MEAN, 0.25, 10, None),
+        row("690 B, 25 % slow, 40 PDRs", paper, MEAN, 0.25, 40, packets_of(162.0, MEAN)),
+        row("64 B, 4.8 % slow, 10 PDRs", paper, 64, SLOW, 10, packets_of(78.0, 64)),
+        row("128 B, 4.8 % slow, 10 PDRs", paper, 128, SLOW, 10, packets_of(146.0, 128)),
+        row("256 B, 4.8 % slow, 10 PDRs", paper, 256, SLOW, 10, packets_of(242.0, 256)),
+        row("ours, 690 B, 0 % slow", OURS, MEAN, 0.0, 10, None),
+        row("ours, 690 B, 4.8 % slow, 10 PDRs", OURS, MEAN, SLOW, 10, None),
+        row("ours, 690 B, 4.8 % slow, 40 PDRs", OURS, MEAN, SLOW, 40, None),
+        row("ours, 690 B, 25 % slow, 10 PDRs", OURS, MEAN, 0.25, 10, None),
+        row("ours, 690 B, 25 % slow, 40 PDRs", OURS, MEAN, 0.25, 40, None),
+        row("ours, 64 B, 4.8 % slow, 10 PDRs", OURS, 64, SLOW, 10, None),
+        row("ours, 128 B, 4.8 % slow, 10 PDRs", OURS, 128, SLOW, 10, None),
+        row("ours, 256 B, 4.8 % slow, 10 PDRs", OURS, 256, SLOW, 10, None),
+    ];
+    let all = common.rows_by_name(&all, |row| row.name)?;
+    let found = measure(common, rows, progress, &all, |found| rate_table(&all, found))?;
+    let mut goals = rate_goals(&all, &found);
+    if let Some((row, found)) =
+        all.iter().zip(&found).find(|(row, _)| row.name.contains("ours, 690 B, 4.8 % slow, 10"))
+    {
+        goals.push(Goal::at_least(row.name, 700.0, gigabits(found.rate, MEAN), "Gbit/s"));
+    }
+    let curve = |name: &str, is_ours: bool, slow: f64| Curve {
+        name: name.into(),
+        points: all
+            .iter()
+            .zip(&found)
+            .filter(|(row, _)| row.packet == MEAN && row.slow == slow && (row.design == OURS) == is_ours)
+            .map(|(row, found)| (f64::from(row.pdrs), gigabits(found.rate, MEAN)))
+            .collect(),
+        is_dashed: !is_ours,
+    };
+    let curves = vec![
+        curve("the paper's design, 4.8 % slow", false, SLOW),
+        curve("the paper's design, 25 % slow", false, 0.25),
+        curve("ours, 4.8 % slow", true, SLOW),
+        curve("ours, 25 % slow", true, 0.25),
+    ];
+    Ok(Outcome {
+        name: "xplane-fig12",
+        title: "Throughput by slow path ratio, searched PDRs and packet size (X-PLANE, figure 12)".into(),
+        conditions: conditions(common),
+        table: rate_table(&all, &found),
+        goals,
+        notes: note(),
+        details: Vec::new(),
+        charts: vec![(
+            "rate",
+            Chart {
+                title: "Throughput at 690 octets".into(),
+                x: "searched PDRs".into(),
+                is_logarithmic: false,
+                y: "Gbit/s (model time)".into(),
+                curves,
+            },
+        )],
+    })
+}
+
+/// Part of the highest rate at which latencies are measured: the paper does not say at which load it measured.
+const PART_OF_RATE: f64 = 0.7;
+
+/// Figures 13 and 14: the distribution of the latency.
+///
+/// # Errors
+/// [`ExperimentError`] when the rows cannot be written.
+pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let paper = Design::Paper;
+    let all = [
+        row("the paper's design, 0 % slow", paper, MEAN, 0.0, 10, None),
+        row("the paper's design, 4.8 % slow, 10 PDRs", paper, MEAN, SLOW, 10, None),
+        row("the paper's design, 4.8 % slow, 40 PDRs", paper, MEAN, SLOW, 40, None),
+        row("ours, 0 % slow", OURS, MEAN, 0.0, 10, None),
+        row("ours, 4.8 % slow, 10 PDRs", OURS, MEAN, SLOW, 10, None),
+        row("ours, 4.8 % slow, 40 PDRs", OURS, MEAN, SLOW, 40, None),
+    ];
+    let all = common.rows_by_name(&all, |row| row.name)?;
+    let table = |found: &[Vec<f64>]| {
+        let us = |name| Column::of(name, "us, model");
+        let mut table = Table::new(vec![
+            Column::new("packets"),
+            us("mean"),
+            us("median"),
+            us("95 %"),
+            us("99 %"),
+            us("longest"),
+            Column::of("within 5 us", "%"),
+            Column::of("within 20 us", "%"),
+        ]);
+        for (row, times) in all.iter().zip(found) {
+            let within = |limit: f64| {
+                times.partition_point(|time| *time <= limit) as f64 / times.len().max(1) as f64 * 100.0
+            };
+            let at = |share| Cell::Number(quantile(times, share), 2);
+            table.row([
+                row.name.into(),
+                Cell::Number(mean(times), 2),
+                at(0.5),
+                at(0.95),
+                at(0.99),
+                at(1.0),
+                Cell::Number(within(5.0), 2),
+                Cell::Number(within(20.0), 2),
+            ]);
+        }
+        table
+    };
+    let found = rows.measure(
+        &all,
+        |row| {
+            progress.stage(row.name.to_owned());
+            let full = load(common, row.design, row.packet, row.slow, row.pdrs);
+            let rate = run(&Load { packets: full.packets / 4, ..full }).rate * PART_OF_RATE;
+            let Found { fast, slow, .. } = run(&Load { rate: Some(rate), ..full });
+            let mut times = [fast, slow].concat();
+            times.sort_unstable_by(f64::total_cmp);
+            Ok(times)
+        },
+        table,
+    )?;
+    let mut goals = Vec::new();
+    for (row, times) in all.iter().zip(&found) {
+        let (limit, text) = if row.slow == 0.0 { (5.0, "5 us") } else { (20.0, "20 us") };
+        // With 40 PDRs, nine lookups one after the other.
+        if row.pdrs == 10 {
+            let within =
+                times.partition_point(|time| *time <= limit) as f64 / times.len().max(1) as f64 * 100.0;
+            goals.push(Goal::at_least(&format!("{}, within {text}", row.name), 99.0, within, "%"));
+        }
+    }
+    let curves = all.iter().zip(&found).map(|(row, times)| {
+        let share = |part: usize| part as f64 / 200.0;
+        let points = (0..=200).map(|part| (quantile(times, share(part)), share(part))).collect();
+        Curve { name: row.name.into(), points, is_dashed: row.design == Design::Paper }
+    });
+    let chart = Chart {
+        title: "Latency".into(),
+        x: "us (model time)".into(),
+        is_logarithmic: false,
+        y: "share of packets".into(),
+        curves: curves.collect(),
+    };
+    Ok(Outcome {
+        name: "xplane-fig13",
+        title: "Latency of packets (X-PLANE, figures 13 and 14)".into(),
+        conditions: conditions(common),
+        table: table(&found),
+        goals,
+        notes: vec![
+            format!("Packets come by a Poisson process at {:.0} % of the highest rate of the row; the paper does not give its load.", PART_OF_RATE * 100.0),
+            "The paper: over 99 % within 5 us at 0 %; the mean of its fast path is about 3 us, of all 3.6 us. It reports 99 % within 20 us also with \
+             40 PDRs, where its nine lookups of 3 us one after the other take longer."
+                .into(),
+        ],
+        details: Vec::new(),
+        charts: vec![("cdf", chart)],
+    })
+}
+
+/// Figure 15: flow entries that the data plane writes a second.
+///
+/// # Errors
+/// [`ExperimentError`] when the rows cannot be written.
+pub fn fig15(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let all = [
+        row("10 PDRs", Design::Paper, MEAN, 1.0, 10, Some(29.7)),
+        row("20 PDRs", Design::Paper, MEAN, 1.0, 20, Some(17.3)),
+        row("40 PDRs", Design::Paper, MEAN, 1.0, 40, Some(11.2)),
+        row("ours, 10 PDRs", OURS, MEAN, 1.0, 10, None),
+        row("ours, 20 PDRs", OURS, MEAN, 1.0, 20, None),
+        row("ours, 40 PDRs", OURS, MEAN, 1.0, 40, None),
+    ];
+    let found = measure(common, rows, progress, &all, |found| rate_table(&all, found))?;
+    let mut goals = rate_goals(&all, &found);
+    for (place, limit) in [(3, 35.0), (4, 20.0), (5, 13.0)] {
+        if let (Some(row), Some(found)) = (all.get(place), found.get(place)) {
+            goals.push(Goal::at_least(row.name, limit, found.rate, "million entries a second"));
+        }
+    }
+    let curve =
+        |name: &str, points: Vec<(f64, f64)>, is_dashed| Curve { name: name.into(), points, is_dashed };
+    let of = |is_ours: bool| {
+        let rows = all.iter().zip(&found).filter(move |(row, _)| (row.design == OURS) == is_ours);
+        rows.map(|(row, found)| (f64::from(row.pdrs), found.rate)).collect()
+    };
+    let paper = all.iter().filter_map(|row| Some((f64::from(row.pdrs), row.paper?))).collect();
+    let chart = Chart {
+        title: "Flow entries written a second".into(),
+        x: "searched PDRs".into(),
+        is_logarithmic: false,
+        y: "million a second (the paper: measured; others: model time)".into(),
+        curves: vec![
+            curve("the paper", paper, true),
+            curve("the paper's design", of(false), true),
+            curve("ours", of(true), false),
+        ],
+    };
+    Ok(Outcome {
+        name: "xplane-fig15",
+        title: "Flow entries written a second, 100 % slow path (X-PLANE, figure 15)".into(),
+        conditions: conditions(common),
+        table: rate_table(&all, &found),
+        goals,
+        notes: note(),
+        details: Vec::new(),
+        charts: vec![("inserts", chart)],
+    })
+}
+
+/// Figure 16: the cost of the local state table, and its size.
+///
+/// # Errors
+/// [`ExperimentError`] when the rows cannot be written.
+pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let base = load(common, OURS_WITHOUT_CHIP, MEAN, SLOW, 10);
+    let all = [
+        ("without: each packet reads and writes the state", Load { collapses: false, ..base }),
+        ("with, all flows alike", base),
+        ("with, Zipf 0.9", Load { skew: SKEW, ..base }),
+    ];
+    let table = |found: &[(Found, f64)]| {
+        let mut table = Table::new(vec![
+            Column::new("local state table"),
+            Column::of("load", "Gbit/s, model"),
+            Column::of("mean of the fast path", "us, model"),
+            Column::of("READs", "a packet"),
+            Column::of("writes of states", "a packet"),
+            Column::of("most entries", ""),
+        ]);
+        for ((name, _), (found, fast)) in all.iter().zip(found) {
+            table.row([
+                (*name).into(),
+                Cell::Number(gigabits(found.rate, MEAN), 1),
+                Cell::Number(*fast, 3),
+                Cell::Number(found.reads, 3),
+                Cell::Number(found.writes, 3),
+                Cell::Count(found.entries as u64),
+            ]);
+        }
+        table
+    };
+    let found = rows.measure(
+        &all,
+        |(name, load)| {
+            progress.stage((*name).to_owned());
+            let found = run(load);
+            let at_part = run(&Load { rate: Some(found.rate * PART_OF_RATE), ..*load });
+            Ok((found, mean(&at_part.fast)))
+        },
+        table,
+    )?;
+    let mut goals = Vec::new();
+    if let [(without, time), (with, time_with), ..] = &found[..] {
+        goals.push(Goal::at_most(
+            "throughput lost by the table",
+            1.0,
+            -percent(with.rate, without.rate),
+            "%",
+        ));
+        goals.push(Goal::at_most("latency added by the table", 5.0, percent(*time_with, *time), "%"));
+        let reads = (with.reads - without.reads).max(0.0);
+        goals.push(Goal::at_most("more READs a packet", 0.001, reads, ""));
+    }
+    // Collisions at the paper's rate, with all flows alike: the worst case.
+    let mut collisions = Table::new(vec![
+        Column::of("entries", "buckets of two"),
+        Column::of("round trip", "us"),
+        Column::of("most in use", "entries"),
+        Column::of("to the CPU", "% of packets"),
+    ]);
+    let packets = if common.quick { 200_000 } else { 4_000_000 };
+    for round_trip in [2.5, 5.0] {
+        for entries in [8_192, 16_384, 26_000, 65_536] {
+            progress.stage(format!("collisions with {entries} entries"));
+            let (used, collided) = collide(entries / 2, round_trip, packets, common.seed);
+            collisions.row([
+                Cell::Count(entries as u64),
+                Cell::Number(round_trip, 1),
+                Cell::Count(used as u64),
+                Cell::Number(collided * 100.0, 3),
+            ]);
+            if entries == 26_000 && round_trip < 3.0 {
+                goals.push(Goal::at_most(
+                    "packets to the CPU for collisions, 26,000 entries",
+                    0.1,
+                    collided * 100.0,
+                    "%",
+                ));
+            }
+        }
+    }
+    Ok(Outcome {
+        name: "xplane-fig16",
+        title: "Cost of the concurrency control, and collisions of its table (X-PLANE, figure 16 and section 6)".into(),
+        conditions: conditions(common),
+        table: table(&found),
+        goals,
+        notes: vec![
+            "The paper: -2 % throughput, +12 % latency, 0.9 % of packets to the CPU. Passes of the switch that the table's hashes and registers \
+             lengthen are not in the model: it shows the cost on the links alone."
+                .into(),
+        ],
+        details: vec![("Collisions at 490 Gbit/s, all of 10 million flows alike".into(), collisions)],
+        charts: Vec::new(),
+    })
+}
+
+/// The most entries in use and the part of the packets that collide, at 490 Gbit/s.
+fn collide(buckets: usize, round_trip: f64, packets: u64, seed: u64) -> (usize, f64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let config = LocalStateConfig { buckets, age_limit: Span::from_secs(1), seed };
+    let mut table: LocalStateTable<u32, ()> = LocalStateTable::new(config);
+    let (mut responses, mut acknowledgements) =
+        (std::collections::VecDeque::new(), std::collections::VecDeque::new());
+    let rate = packets_of(490.0, MEAN).unwrap_or(1.0);
+    let round_trip = (round_trip * PICOS_PER_MICRO) as Picos;
+    let mut now = 0_f64;
+    for _ in 0..packets {
+        now += -(1.0 - random.f64()).ln() / rate * PICOS_PER_MICRO;
+        let at = now as Picos;
+        loop {
+            let response: Option<(Picos, Ticket)> = responses.front().copied().filter(|(due, _)| *due <= at);
+            let acknowledgement: Option<(Picos, WriteTicket)> =
+                acknowledgements.front().copied().filter(|(due, _)| *due <= at);
+            match (response, acknowledgement) {
+                (Some((due, ticket)), other) if other.is_none_or(|(later, _)| due <= later) => {
+                    responses.pop_front();
+                    table.load(ticket, ());
+                    table.update(ticket, |()| ());
+                    acknowledgements
+                        .extend(table.leave(time(due), ticket).map(|write| (due + round_trip, write.ticket)));
+                }
+                (_, Some((due, ticket))) => {
+                    acknowledgements.pop_front();
+                    acknowledgements
+                        .extend(table.written(ticket).map(|write| (due + round_trip, write.ticket)));
+                }
+                _ => break,
+            }
+        }
+        if let Ok(arrived) = table.arrive(time(at), &flow(&mut random, FLOWS, 0.0)) {
+            responses.push_back((at + round_trip, arrived.ticket));
+        }
+    }
+    (table.most_used(), table.collisions() as f64 / packets as f64)
+}
+
+/// Figure 17: how long the packets that are buffered for a UE take to leave.
+///
+/// # Errors
+/// [`ExperimentError`] when the rows cannot be written.
+pub fn fig17(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let all = [2_u32, 8, 32, 64, 128];
+    let table = |found: &[[f64; 3]]| {
+        let us = |name| Column::of(name, "us, model");
+        let mut table = Table::new(vec![
+            Column::new("buffered packets"),
+            Column::of("paper", "us, measured"),
+            us("one read at a time"),
+            us("8 reads in flight"),
+            us("8, at 90 % load of the link"),
+        ]);
+        for (packets, [one, eight, loaded]) in all.iter().zip(found) {
+            let paper = match packets {
+                2 => Cell::Number(10.0, 0),
+                128 => Cell::Number(640.0, 0),
+                _ => Cell::from("-"),
+            };
+            table.row([
+                Cell::Count((*packets).into()),
+                paper,
+                Cell::Number(*one, 1),
+                Cell::Number(*eight, 1),
+                Cell::Number(*loaded, 1),
+            ]);
+        }
+        table
+    };
+    let found = rows.measure(
+        &all,
+        |packets| {
+            progress.stage(format!("{packets} packets"));
+            Ok([release(*packets, 1, 0.0), release(*packets, 8, 0.0), release(*packets, 8, 0.9)])
+        },
+        table,
+    )?;
+    let last = found.last().copied().unwrap_or_default();
+    let first = found.first().copied().unwrap_or_default();
+    let chart = |place: usize, name: &str| Curve {
+        name: name.into(),
+        points: all.iter().zip(&found).map(|(packets, times)| (f64::from(*packets), times[place])).collect(),
+        is_dashed: place == 0,
+    };
+    Ok(Outcome {
+        name: "xplane-fig17",
+        title: "Time until buffered packets have left (X-PLANE, figure 17)".into(),
+        conditions: conditions(common),
+        table: table(&found),
+        goals: vec![
+            reproduced("128 packets, one read at a time", last[0], 640.0),
+            reproduced("2 packets, one read at a time", first[0], 10.0),
+            Goal::at_most("128 packets, 8 reads in flight", 100.0, last[1], "us"),
+            Goal::at_most("128 packets, 8 reads in flight, link at 90 %", 100.0, last[2], "us"),
+        ],
+        notes: vec![format!(
+            "The paper gives 4 to 5 us for each packet, more than a lookup of 3.1 us: its packet is read, and makes the next read after \
+             a pass of the switch in which the pointers, a state in memory, are read and written. One read at a time is here a read of \
+             the pointer ({STATE} octets), then of the packet, with a pass of the switch after the latter. The ring is that of the data plane (`causeway_xplane::paging`)."
+        )],
+        details: Vec::new(),
+        charts: vec![(
+            "time",
+            Chart {
+                title: "Buffered packets".into(),
+                x: "packets".into(),
+                is_logarithmic: false,
+                y: "us (model time)".into(),
+                curves: vec![chart(0, "one read at a time"), chart(1, "8 reads in flight")],
+            },
+        )],
+    })
+}
+
+/// The time until all packets have left. With one read at a time, the pointer is read before each packet.
+fn release(packets: u32, reads: u32, load: f64) -> f64 {
+    let mut ring: Ring<u64> = Ring::new(RingConfig { capacity: packets, reads });
+    let entered = (0..packets).filter(|_| ring.enter().is_ok()).count();
+    ring.notify(1, true);
+    let mut ports = Ports::new();
+    let mut events: BinaryHeap<Reverse<(Picos, RingRead)>> = BinaryHeap::new();
+    // Traffic of others: responses of packets at equal gaps.
+    let gap = if load > 0.0 { (876.0 * 80.0 / load) as Picos } else { Picos::MAX };
+    let (mut now, mut others, mut left) = (PASS, 0, 0);
+    loop {
+        while let Some(read) = ring.next_read() {
+            let begin = if reads == 1 { ports.read(now, 0, STATE) } else { now };
+            events.push(Reverse((ports.read(begin, 0, MEAN) + PASS, read)));
+        }
+        let Some(Reverse((time, read))) = events.pop() else { break };
+        while others < time && load > 0.0 {
+            ports.read(others, 0, MEAN + ENTRY);
+            others += gap;
+        }
+        now = time;
+        let packets = ring.read(read, Some(read.position));
+        left += packets.iter().filter(|packet| matches!(packet, Left::Packet(_))).count();
+    }
+    assert_eq!(left, entered, "packets are lost in the ring");
+    now as f64 / PICOS_PER_MICRO
+}
+
+/// Figure 18: rates of UEs that are limited, with the tokens in external memory.
+///
+/// # Errors
+/// [`ExperimentError`] when the rows cannot be written.
+pub fn fig18(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let seconds = if common.quick { 2.0 } else { 25.0 };
+    // UEs, offered and limit in Mbit/s, from when on, until when.
+    let all = [
+        ("UE-0", 1_u32, 1000.0, 256.0, 12.0 * seconds / 25.0, seconds),
+        ("UE-1", 1, 1000.0, 512.0, 20.0 * seconds / 25.0, seconds),
+        ("UE-2, no limit", 1, 1000.0, 10_000.0, 0.0, seconds),
+        (
+            "10,000 UEs",
+            if common.quick { 100 } else { 10_000 },
+            2.0,
+            1.0,
+            0.0,
+            if common.quick { 20.0 } else { 10.0 },
+        ),
+    ];
+    let table = |found: &[Limited]| {
+        let mut table = Table::new(vec![
+            Column::new("UE"),
+            Column::of("before the limit", "Mbit/s a UE, model"),
+            Column::of("limit", "Mbit/s"),
+            Column::of("behind it", "Mbit/s a UE, model"),
+            Column::of("error", "%"),
+            Column::of("largest error of a UE", "%"),
+        ]);
+        for ((name, _, offered, limit, ..), Limited { before, behind, worst, .. }) in all.iter().zip(found) {
+            let goal = f64::min(*limit, *offered);
+            table.row([
+                (*name).into(),
+                if *before > 0.0 { Cell::Number(*before, 2) } else { Cell::from("-") },
+                Cell::Number(goal, 0),
+                Cell::Number(*behind, 3),
+                Cell::Number(percent(*behind, goal), 3),
+                Cell::Number(*worst, 3),
+            ]);
+        }
+        table
+    };
+    let found = rows.measure(
+        &all,
+        |(name, ues, offered, limit, from, until)| {
+            progress.stage((*name).to_owned());
+            Ok(limited(*ues, *offered, *limit, (*from, *until), common.seed))
+        },
+        table,
+    )?;
+    let goals = all.iter().zip(&found).map(|((name, ..), found)| {
+        Goal::at_most(&format!("error of the rate, {name}"), 0.5, found.worst, "%")
+    });
+    let curves = all.iter().zip(&found).take(3);
+    let curve = |((name, ..), found): (&(&str, u32, f64, f64, f64, f64), &Limited)| Curve {
+        name: (*name).into(),
+        points: found.course.clone(),
+        is_dashed: false,
+    };
+    let chart = Chart {
+        title: "Rates of three UEs".into(),
+        x: "s (model time)".into(),
+        is_logarithmic: false,
+        y: "Mbit/s".into(),
+        curves: curves.map(curve).collect(),
+    };
+    Ok(Outcome {
+        name: "xplane-fig18",
+        title: "Rates of limited UEs, tokens in external memory (X-PLANE, figure 18)".into(),
+        conditions: conditions(common),
+        table: table(&found),
+        goals: goals.collect(),
+        notes: vec![
+            "Packets of 690 octets at equal gaps with 20 % jitter; tokens and their time are one state in the local state table of the data plane, \
+             loaded and written with a round trip of 2.5 us and up to 1 us more by chance; a burst of 10 ms. The paper: three UEs, error within 1 %."
+                .into(),
+        ],
+        details: Vec::new(),
+        charts: vec![("rates", chart)],
+    })
+}
+
+/// Rates of limited UEs, in Mbit/s a UE.
+struct Limited {
+    /// Before and behind the limit.
+    before: f64,
+    behind: f64,
+    /// The largest error of a UE behind it, in percent.
+    worst: f64,
+    /// The mean of each half of a second.
+    course: Vec<(f64, f64)>,
+}
+
+/// Measures UEs that are limited from a time on.
+fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: u64) -> Limited {
+    const BIN: f64 = 0.5;
+    let mut bins = vec![0_u64; (until / BIN) as usize];
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (mut before, mut behind, mut worst) = (0.0, 0.0, 0.0_f64);
+    let kbps = (limit * 1e3) as u64;
+    let rate = Rate { kbps, burst: (kbps * 10_000_000) as i64 };
+    let gap = MEAN as f64 * 8.0 / offered * 1e3;
+    // A UE's packets are independent of those of others: one after the other, each with its own table.
+    for ue in 0..ues {
+        let mut table: LocalStateTable<u32, Meter> =
+            LocalStateTable::new(LocalStateConfig { buckets: 2, age_limit: Span::from_secs(1), seed });
+        let mut memory = Meter::default();
+        let mut events: BinaryHeap<Reverse<(u64, u8)>> = BinaryHeap::new();
+        let (mut reads, mut writing) = (std::collections::VecDeque::new(), None);
+        let (mut next, mut octets) = (random.f64() * gap, [0_u64; 2]);
+        let begin = from * 1e9;
+        let (end, mut is_metered) = (until * 1e9, false);
+        events.push(Reverse((next as u64, 0)));
+        while let Some(Reverse((now, kind))) = events.pop() {
+            let at = causeway_types::Time::from_nanos(now);
+            if !is_metered && now as f64 >= begin {
+                // The limit is set while nothing of the UE is in the table: it begins with no tokens.
+                is_metered = true;
+                memory = Meter { updated: at, ..Meter::default() };
+                (table, reads, writing) = (
+                    LocalStateTable::new(LocalStateConfig {
+                        buckets: 2,
+                        age_limit: Span::from_secs(1),
+                        seed,
+                    }),
+                    std::collections::VecDeque::new(),
+                    None,
+                );
+            }
+            match kind {
+                0 => {
+                    next += gap * (0.8 + 0.4 * random.f64());
+                    if next < end {
+                        events.push(Reverse((next as u64, 0)));
+                    }
+                    if let Ok(arrived) = table.arrive(at, &ue) {
+                        reads.push_back((arrived.ticket, memory));
+                        events.push(Reverse((now + 2_500 + random.u64(..1_000), 1)));
+                    }
+                }
+                1 => {
+                    let Some((ticket, read)) = reads.pop_front() else { continue };
+                    table.load(ticket, read);
+                    let passes = table.update(ticket, |meter| {
+                        let is_open = !is_metered || meter.fill(rate, at);
+                        if is_open && is_metered {
+                            meter.charge(MEAN as u32);
+                        }
+                        is_open
+                    });
+                    if passes == Some(true) {
+                        octets[usize::from(is_metered)] += MEAN;
+                        let bin = (now as f64 / 1e9 / BIN) as usize;
+                        bins.get_mut(bin).into_iter().for_each(|bin| *bin += MEAN);
+                    }
+                    if let Some(write) = table.leave(at, ticket) {
+                        (memory, writing) = (write.state, Some(write.ticket));
+                        events.push(Reverse((now + 2_500, 2)));
+                    }
+                }
+                _ => {
+                    if let Some(write) = writing.take().and_then(|ticket| table.written(ticket)) {
+                        (memory, writing) = (write.state, Some(write.ticket));
+                        events.push(Reverse((now + 2_500, 2)));
+                    }
+                }
+            }
+        }
+        let megabits = |octets: u64, nanos: f64| if nanos > 0.0 { octets as f64 * 8e3 / nanos } else { 0.0 };
+        let found = megabits(octets[1], end - begin);
+        (before, behind) = (before + megabits(octets[0], begin), behind + found);
+        worst = worst.max(percent(found, limit.min(offered)).abs());
+    }
+    let ues = f64::from(ues);
+    let rate =
+        |(number, octets): (usize, &u64)| (number as f64 * BIN, *octets as f64 * 8.0 / BIN / 1e6 / ues);
+    let course = bins.iter().enumerate().map(rate).collect();
+    Limited { before: before / ues, behind: behind / ues, worst, course }
+}

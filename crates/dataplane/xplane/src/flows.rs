@@ -1,0 +1,245 @@
+//! The fast flow table (X-PLANE section 5.2): what a walk of the UE table found, in external memory, by flow. The data plane writes it.
+//!
+//! # Invariants
+//!
+//! - An entry is a hit only if the whole keys of UE and flow are equal, and its generation is that of the UE now. The data plane keeps a
+//!   generation for each UE ([`Generations`]); a change of rules, and the deletion of a UE, raise it before they are acknowledged. A walk
+//!   that began before writes an entry of the old generation, which is a miss whenever it comes, also for the next UE with the same
+//!   address.
+//! - A bucket has two entries. A flow whose bucket is full of flows of others is for the slow path, and has no entry: nothing waits for
+//!   it.
+//! - Entries that were not used for a while give way to other flows of their bucket, and the server takes them out ([`sweep`]). An entry has no state, so that nothing is lost with it; one
+//!   that is in use is kept, since the data plane writes the time of its use before a quarter of the age limit has passed.
+
+use causeway_types::{Span, Time};
+
+use crate::action::{ACTION, Action};
+use crate::key::{FLOW_KEY, FlowKey, UE_KEY, UeKey};
+use crate::octets::{Reader, Writer};
+use crate::ue_table::RuleRef;
+
+/// Octets of an entry.
+pub(crate) const ENTRY: usize = 160;
+/// Entries of a bucket.
+pub const WAYS: usize = 2;
+/// Octets of the entries of a bucket.
+pub(crate) const ENTRIES: usize = WAYS * ENTRY;
+
+/// The generation of each UE, on the data plane: a number for each hash of a key. UEs that share one raise it for each other, which
+/// costs walks, and nothing else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Generations {
+    numbers: Vec<u32>,
+    seed: u64,
+}
+
+impl Generations {
+    /// So many numbers, at least one. Generation 0 is that of no record.
+    pub fn new(numbers: usize, seed: u64) -> Self {
+        Self { numbers: vec![1; numbers.max(1)], seed }
+    }
+
+    /// The generation of a UE.
+    pub fn of(&self, ue: &UeKey) -> u32 {
+        self.numbers.get(self.place(ue)).copied().unwrap_or(0)
+    }
+
+    /// The rules of the UE change: records and entries of before are of no use.
+    pub fn raise(&mut self, ue: &UeKey) -> u32 {
+        let place = self.place(ue);
+        let Some(number) = self.numbers.get_mut(place) else { return 0 };
+        *number = number.wrapping_add(1).max(1);
+        *number
+    }
+
+    fn place(&self, ue: &UeKey) -> usize {
+        (ue.hash(self.seed) % self.numbers.len() as u64) as usize
+    }
+}
+
+/// What a walk found for a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowEntry {
+    /// The UE.
+    pub ue: UeKey,
+    /// The flow.
+    pub flow: FlowKey,
+    /// Of the rules that were walked.
+    pub generation: u32,
+    /// The last use that was written.
+    pub used: Time,
+    /// Its rule, with its action. `None`: the flow is for the slow path.
+    pub rule: Option<(RuleRef, Action)>,
+}
+
+impl FlowEntry {
+    /// The entry as it is in memory.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u32(self.generation).bytes(&self.ue.0).bytes(&self.flow.0).u64(self.used.as_nanos());
+        if let Some((rule, action)) = &self.rule {
+            out.u8(1);
+            rule.encode(&mut out);
+            out.bytes(&action.encode());
+        }
+        out.finish(ENTRY)
+    }
+
+    /// An entry from memory. `None`: there is none.
+    pub fn decode(octets: &[u8]) -> Option<Self> {
+        let mut input = Reader::new(octets);
+        let generation = input.u32().filter(|generation| *generation != 0)?;
+        let (ue, flow) = (UeKey(input.array::<UE_KEY>()?), FlowKey(input.array::<FLOW_KEY>()?));
+        let used = Time::from_nanos(input.u64()?);
+        let rule = match input.u8()? {
+            0 => None,
+            _ => Some((RuleRef::decode(&mut input)?, Action::decode(input.bytes(ACTION)?)?)),
+        };
+        Some(Self { ue, flow, generation, used, rule })
+    }
+}
+
+/// What a bucket says of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// An entry that holds, and its place in the bucket.
+    Hit(FlowEntry, usize),
+    /// None, and the place where a walk writes one.
+    Miss(usize),
+    /// None, and both places are taken by other flows.
+    Collision,
+}
+
+/// Looks a flow up in the octets of its bucket. A flow that is not there takes the place of one whose last use `is_aged`.
+pub fn find(
+    bucket: &[u8],
+    ue: &UeKey,
+    flow: &FlowKey,
+    generations: &Generations,
+    is_aged: impl Fn(Time) -> bool,
+) -> Found {
+    let mut free = None;
+    for (place, octets) in bucket.chunks_exact(ENTRY).take(WAYS).enumerate() {
+        match FlowEntry::decode(octets) {
+            Some(entry) if entry.generation == generations.of(&entry.ue) => {
+                if entry.ue == *ue && entry.flow == *flow {
+                    return Found::Hit(entry, place);
+                }
+                if is_aged(entry.used) {
+                    free = free.or(Some(place));
+                }
+            }
+            // One that holds no more is as good as none; the own one of before first, so that there are never two.
+            Some(entry) if entry.ue == *ue && entry.flow == *flow => free = Some(place),
+            _ => free = free.or(Some(place)),
+        }
+    }
+    free.map_or(Found::Collision, Found::Miss)
+}
+
+/// The server's part: takes the entries out of a bucket that were not used for `age`. Returns how many. The data plane writes uses that
+/// are older than a quarter of it.
+pub fn sweep(bucket: &mut [u8], now: Time, age: Span) -> usize {
+    let mut swept = 0;
+    for octets in bucket.chunks_exact_mut(ENTRY).take(WAYS) {
+        if FlowEntry::decode(octets).is_some_and(|entry| now.since(entry.used) >= age) {
+            octets.fill(0);
+            swept += 1;
+        }
+    }
+    swept
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(number: u8) -> FlowKey {
+        FlowKey([number; FLOW_KEY])
+    }
+
+    fn entry(ue: u32, flow: u8, generation: u32, used: u64) -> FlowEntry {
+        let used = Time::from_nanos(used);
+        FlowEntry { ue: UeKey::of_number(ue), flow: key(flow), generation, used, rule: None }
+    }
+
+    fn never(_: Time) -> bool {
+        false
+    }
+
+    fn put(bucket: &mut [u8], place: usize, entry: &FlowEntry) {
+        bucket[place * ENTRY..(place + 1) * ENTRY].copy_from_slice(&entry.encode());
+    }
+
+    // Input:  a UE with an entry is deleted, its address is given to another; a walk for the old one ends after that, and writes.
+    // Output: both are misses for the new one.
+    #[test]
+    fn a_deleted_ue_leaves_no_rule_to_the_next_with_its_address() {
+        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(16, 1));
+        let ue = UeKey::of_number(1);
+        let before = entry(1, 7, generations.of(&ue), 0);
+        put(&mut bucket, 0, &before);
+        assert_eq!(find(&bucket, &ue, &key(7), &generations, never), Found::Hit(before, 0));
+        generations.raise(&ue);
+        put(&mut bucket, 1, &before);
+        assert!(matches!(find(&bucket, &ue, &key(7), &generations, never), Found::Miss(_)));
+    }
+
+    // Input:  a bucket with two flows; a third; then the second is not used for long; then a rule of the first one's UE changes.
+    // Output: a collision; the place of the second, which is still a hit for its own packets; the place of the first.
+    #[test]
+    fn a_full_bucket_is_a_collision_until_an_entry_holds_no_more() {
+        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(1 << 10, 1));
+        for (place, ue) in [(0, 1), (1, 2)] {
+            let generation = generations.of(&UeKey::of_number(ue));
+            put(&mut bucket, place, &entry(ue, 7, generation, 0));
+        }
+        let third = UeKey::of_number(3);
+        assert_eq!(find(&bucket, &third, &key(7), &generations, never), Found::Collision);
+        let second = entry(2, 7, generations.of(&UeKey::of_number(2)), 0);
+        put(&mut bucket, 0, &FlowEntry { used: Time::from_secs(9), ..entry(1, 7, 1, 0) });
+        let is_aged = |used| used < Time::from_secs(1);
+        assert_eq!(find(&bucket, &third, &key(7), &generations, is_aged), Found::Miss(1));
+        assert_eq!(find(&bucket, &second.ue, &key(7), &generations, is_aged), Found::Hit(second, 1));
+        generations.raise(&UeKey::of_number(1));
+        assert_eq!(find(&bucket, &third, &key(7), &generations, never), Found::Miss(0));
+    }
+
+    proptest! {
+        // Input:  uses of the two flows of a bucket and sweeps of the server at any times; the data plane writes a use when the last one
+        //         that it read is older than a quarter of the age limit. Its write takes a while.
+        // Output: an entry that was used within half of the age limit is there; one that was not used for twice the limit is not.
+        #[test]
+        fn a_sweep_takes_no_entry_in_use(steps in proptest::collection::vec((0..3_u8, 1..400_u64), 1..200)) {
+            let age = Span::from_nanos(1000);
+            let generations = Generations::new(16, 1);
+            let (mut bucket, mut now) = (vec![0; ENTRIES], 10_000);
+            let mut used: BTreeMap<u8, u64> = BTreeMap::new();
+            for flow in [0, 1] {
+                put(&mut bucket, flow.into(), &entry(1, flow, 1, now));
+                used.insert(flow, now);
+            }
+            for (what, passed) in steps {
+                now += passed;
+                let ue = UeKey::of_number(1);
+                if what == 2 {
+                    sweep(&mut bucket, Time::from_nanos(now), age);
+                    for (flow, used) in &used {
+                        let is_there = matches!(find(&bucket, &ue, &key(*flow), &generations, never), Found::Hit(..));
+                        prop_assert!(is_there || now - used > 500, "{flow} at {now}, used at {used}");
+                        prop_assert!(!is_there || now - used < 2000, "{flow} at {now}, used at {used}");
+                    }
+                } else if let Found::Hit(found, place) = find(&bucket, &ue, &key(what), &generations, never) {
+                    used.insert(what, now);
+                    if Time::from_nanos(now).since(found.used) > Span::from_nanos(250) {
+                        put(&mut bucket, place, &FlowEntry { used: Time::from_nanos(now), ..found });
+                    }
+                }
+            }
+        }
+    }
+}

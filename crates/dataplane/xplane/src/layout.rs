@@ -1,0 +1,144 @@
+//! Where the tables are in external memory.
+//!
+//! | table | place | one of them |
+//! |---|---|---|
+//! | UE table | first | a bucket of two records: header and state of both, then actions and PDRs of each |
+//! | flow table | behind it | a bucket of two entries, and room for a packet of one of its flows |
+//! | rings | last | places for packets, one behind the other |
+//!
+//! Header and state of both records of a bucket come in one read, and so do the actions and the first block of a record.
+
+use causeway_memory::{Place, Region, Rights, Rkey};
+
+use crate::flows::ENTRIES;
+use crate::key::{FlowKey, UeKey};
+use crate::ue_table::{BLOCK, FIRST_BLOCK, HEAD, HEADER, RULES};
+
+/// Records of a bucket of the UE table.
+pub(crate) const UE_WAYS: usize = 2;
+/// Octets in front of a packet in memory: the number of the packet.
+pub(crate) const TAG: usize = 8;
+/// Octets of the longest packet, with its GTP-U header; longer ones are for the slow path.
+pub(crate) const MAX_PACKET: usize = 2048;
+
+const PACKET: usize = TAG + MAX_PACKET;
+const UE_BUCKET: usize = UE_WAYS * (HEAD + RULES);
+const FLOW_BUCKET: usize = ENTRIES + PACKET;
+
+/// The sizes of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// Buckets of the UE table, two lookup keys each.
+    pub ue_buckets: u64,
+    /// Buckets of the flow table, two flows each; at least as many as there are queue pairs.
+    pub flow_buckets: u64,
+    /// Rings: flows that are looked up in the UE table at a time.
+    pub rings: u32,
+    /// Packets of a ring.
+    pub ring: u32,
+}
+
+impl Default for Sizes {
+    /// For some thousand UEs: 28 MB.
+    fn default() -> Self {
+        Self { ue_buckets: 1 << 12, flow_buckets: 1 << 12, rings: 16, ring: 64 }
+    }
+}
+
+/// The tables in a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    sizes: Sizes,
+    base: Place,
+    seed: u64,
+}
+
+impl Sizes {
+    /// Octets of the region that the tables need.
+    pub const fn octets(&self) -> u64 {
+        self.ue_buckets * UE_BUCKET as u64
+            + self.flow_buckets * FLOW_BUCKET as u64
+            + self.rings as u64 * self.ring as u64 * PACKET as u64
+    }
+
+    /// A region of zeroes for these tables. `None`: it is larger than an address space.
+    pub fn region(&self) -> Option<Region> {
+        Region::new(0, usize::try_from(self.octets()).ok()?, Rights::all())
+    }
+}
+
+impl Layout {
+    pub(crate) const fn new(sizes: Sizes, base: Place, seed: u64) -> Self {
+        Self { sizes, base, seed }
+    }
+
+    fn at(&self, offset: u64) -> Place {
+        Place { rkey: self.base.rkey, address: self.base.address + offset }
+    }
+
+    /// The bucket of a lookup key.
+    pub(crate) fn ue_bucket(&self, ue: &UeKey) -> u64 {
+        ue.hash(self.seed) % self.sizes.ue_buckets.max(1)
+    }
+
+    /// Headers and states of a bucket, and their octets.
+    pub(crate) fn ue_heads(&self, bucket: u64) -> (Place, u32) {
+        (self.at(bucket * UE_BUCKET as u64), (UE_WAYS * HEAD) as u32)
+    }
+
+    pub(crate) fn ue_header(&self, bucket: u64, way: usize) -> Place {
+        self.at(bucket * UE_BUCKET as u64 + (way * HEAD) as u64)
+    }
+
+    pub(crate) fn ue_state(&self, bucket: u64, way: usize) -> Place {
+        self.at(bucket * UE_BUCKET as u64 + (way * HEAD + HEADER) as u64)
+    }
+
+    /// Actions and PDRs of a record.
+    pub(crate) fn ue_rules(&self, bucket: u64, way: usize) -> Place {
+        self.at(bucket * UE_BUCKET as u64 + (UE_WAYS * HEAD + way * RULES) as u64)
+    }
+
+    /// A block of PDRs, the first with the actions in front of it, and its octets.
+    pub(crate) fn ue_block(&self, bucket: u64, way: usize, block: usize) -> (Place, u32) {
+        let rules = self.ue_rules(bucket, way);
+        if block == 0 {
+            return (rules, FIRST_BLOCK as u32);
+        }
+        let offset = FIRST_BLOCK + (block - 1) * BLOCK;
+        (Place { address: rules.address + offset as u64, ..rules }, BLOCK as u32)
+    }
+
+    /// The bucket of a flow. Flows of one bucket use one queue pair of `pairs`: its packets are written and read in order.
+    pub(crate) fn flow_bucket(&self, ue: &UeKey, flow: &FlowKey, pair: u64, pairs: u64) -> u64 {
+        let of_pair = (self.sizes.flow_buckets / pairs).max(1);
+        (flow.hash(ue, self.seed) % of_pair * pairs + pair) % self.sizes.flow_buckets.max(1)
+    }
+
+    fn flow_offset(&self, bucket: u64) -> u64 {
+        self.sizes.ue_buckets * UE_BUCKET as u64 + bucket * FLOW_BUCKET as u64
+    }
+
+    /// The entries of a bucket; the packet is behind them.
+    pub(crate) fn flow_entries(&self, bucket: u64) -> Place {
+        self.at(self.flow_offset(bucket))
+    }
+
+    pub(crate) fn flow_entry(&self, bucket: u64, way: usize) -> Place {
+        self.at(self.flow_offset(bucket) + (way * ENTRIES / crate::flows::WAYS) as u64)
+    }
+
+    pub(crate) fn flow_packet(&self, bucket: u64) -> Place {
+        self.at(self.flow_offset(bucket) + ENTRIES as u64)
+    }
+
+    /// The place of a packet in a ring.
+    pub(crate) fn ring_packet(&self, ring: usize, position: u64) -> Place {
+        let rings = self.flow_offset(self.sizes.flow_buckets);
+        let places = u64::from(self.sizes.ring.max(1));
+        self.at(rings + (ring as u64 * places + position % places) * PACKET as u64)
+    }
+}
+
+/// The key of the region of a model.
+pub const MODEL_RKEY: Rkey = Rkey(1);

@@ -1,0 +1,572 @@
+//! The data plane: the pipeline over external memory, and the slow path for what it does not cover.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::task::Poll;
+
+use causeway_dataplane::{
+    Applied, ApplyError, BlockedAddresses, Capabilities, Counters, Dataplane, Disposition, DropReason,
+    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, Op, PacketEngine,
+    PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
+};
+use causeway_memory::{ExternalMemory, Failure, Model, Place, QueuePair};
+use causeway_model::{Applications, SessionChange};
+use causeway_packet::Batch;
+use causeway_slowpath::{Limits, SlowPath};
+use causeway_types::{Seid, Span, Time, WallClock};
+
+use crate::arrival::arrival;
+use crate::key::UeKey;
+use crate::layout::Sizes;
+use crate::pipeline::{Departure, Pipeline, PipelineConfig, Verdict, Why};
+use crate::sessions::{Lease, Places, RecordPlace, compile_session};
+use crate::state::UeState;
+use crate::ue_table::UeRecord;
+
+/// A memory that failed is asked again after so long.
+const RETRY: Span = Span::from_secs(1);
+
+/// External memory for whose outcomes a caller can wait.
+pub trait Awaited: ExternalMemory {
+    /// Waits until an outcome may be there, and returns the time then. `None`: none will come.
+    fn wait(&mut self, now: Time) -> Option<Time>;
+
+    /// Connects all queue pairs anew, after a failure. Returns whether that succeeded.
+    fn reconnect(&mut self, now: Time) -> bool;
+}
+
+/// Model time passes from one event to the next.
+impl Awaited for Model {
+    fn wait(&mut self, now: Time) -> Option<Time> {
+        self.next_timer().map(|next| next.max(now))
+    }
+
+    fn reconnect(&mut self, now: Time) -> bool {
+        (0..self.queue_pairs()).all(|pair| self.connect(now, QueuePair(pair)).is_ok())
+    }
+}
+
+/// What a data plane lost with its memory, in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryLosses {
+    /// Failures of the memory after which all was written anew.
+    pub failures: u64,
+    /// Restarts of the memory among them.
+    pub restarts: u64,
+    /// States of sessions that a restart took: what their packets used since the slow path granted it is not reported.
+    pub states: u64,
+}
+
+/// Packets in the pipeline, by the number of their arrival.
+type Ingresses = HashMap<u64, Ingress>;
+
+/// The data plane over external memory.
+///
+/// It owns its sessions, and processes each batch to the end: the packets of a batch are in flight together.
+#[derive(Debug)]
+pub struct XPlane<M> {
+    slow_path: SlowPath,
+    topology: Topology,
+    blocked: BlockedAddresses,
+    pipeline: Pipeline<M>,
+    places: Places,
+    leases: HashMap<Seid, Lease>,
+    /// The time of the memory, which starts at zero: that of the data plane since its first packet or plan, or later.
+    clock: Time,
+    first: Option<Time>,
+    next_token: u64,
+    ingresses: Ingresses,
+    /// Packets for the slow path, in order.
+    slow: VecDeque<(Ingress, Vec<u8>)>,
+    counters: Counters,
+    /// Packets that the pipeline decided.
+    decided: u64,
+    losses: MemoryLosses,
+    /// Packets in flight together.
+    window: usize,
+    /// The memory does not work: all packets are for the slow path until then.
+    down_until: Option<Time>,
+}
+
+impl<M: Awaited> XPlane<M> {
+    /// A data plane without sessions, over a memory whose tables at `base` are zero.
+    pub fn new(
+        topology: Topology,
+        limits: Limits,
+        memory: M,
+        sizes: Sizes,
+        base: Place,
+        config: PipelineConfig,
+    ) -> Self {
+        Self {
+            slow_path: SlowPath::new(topology.clone(), limits),
+            blocked: topology.blocked_addresses(),
+            topology,
+            pipeline: Pipeline::new(memory, sizes, base, config),
+            places: Places::default(),
+            leases: HashMap::new(),
+            clock: Time::default(),
+            first: None,
+            next_token: 0,
+            ingresses: HashMap::new(),
+            slow: VecDeque::new(),
+            counters: Counters::default(),
+            decided: 0,
+            losses: MemoryLosses::default(),
+            window: usize::MAX,
+            down_until: None,
+        }
+    }
+
+    /// The same with so many packets in flight together at most, instead of a whole batch. With one, packets leave in the order in which
+    /// they came, also those of different flows.
+    #[must_use]
+    pub fn with_window(self, packets: usize) -> Self {
+        Self { window: packets.max(1), ..self }
+    }
+
+    /// The pipeline, to look at.
+    pub const fn pipeline(&self) -> &Pipeline<M> {
+        &self.pipeline
+    }
+
+    /// The memory, for tests that restart it.
+    pub const fn memory_mut(&mut self) -> &mut M {
+        self.pipeline.memory_mut()
+    }
+
+    /// What was lost with the memory.
+    pub const fn losses(&self) -> &MemoryLosses {
+        &self.losses
+    }
+
+    fn tick(&mut self, now: Time) {
+        let passed = now.since(*self.first.get_or_insert(now));
+        self.clock = self.clock.max(Time::default() + passed);
+    }
+
+    /// Lets the memory work until it has done all. Packets that leave are sent, those for the slow path wait in `self.slow`. Returns the
+    /// disposition of the last packet that left.
+    fn drain(&mut self, now: Time, out: &mut dyn Transmit) -> Option<Disposition> {
+        self.tick(now);
+        let mut last = None;
+        loop {
+            self.pipeline.advance(self.clock);
+            while let Some(departure) = self.pipeline.poll() {
+                last = self.depart(departure, out);
+            }
+            if self.pipeline.is_empty() {
+                return last;
+            }
+            match self.pipeline.memory_mut().wait(self.clock) {
+                Some(time) => self.clock = time,
+                None => return last,
+            }
+        }
+    }
+
+    /// A packet leaves the pipeline.
+    fn depart(&mut self, departure: Departure, out: &mut dyn Transmit) -> Option<Disposition> {
+        let Departure { token, frame, user, tos, hops, verdict, .. } = departure;
+        let ingress = self.ingresses.remove(&token)?;
+        let length = frame.len();
+        let disposition = match verdict {
+            Verdict::SlowPath(_) => {
+                self.slow.push_back((ingress, frame));
+                return None;
+            }
+            Verdict::Drop(reason) => Disposition::Dropped(reason),
+            Verdict::Lost => Disposition::Dropped(DropReason::ExternalMemory),
+            Verdict::Send(send) => {
+                let sent = frame.get(user).and_then(|user| send.wrap(user, tos, hops, &self.topology));
+                match sent {
+                    Some((egress, packet)) => {
+                        let counter = match egress {
+                            Egress::Gtpu { .. } => &mut self.counters.gtpu_sent,
+                            _ => &mut self.counters.ip_sent,
+                        };
+                        counter.count(packet.len());
+                        out.transmit(&egress, &packet);
+                        Disposition::Forwarded
+                    }
+                    None => Disposition::Dropped(DropReason::NoEgress),
+                }
+            }
+        };
+        let counter = match ingress {
+            Ingress::Gtpu { .. } => &mut self.counters.gtpu_received,
+            Ingress::Ip { .. } => &mut self.counters.ip_received,
+            Ingress::Ethernet { .. } => &mut self.counters.ethernet_received,
+        };
+        counter.count(length);
+        match disposition {
+            Disposition::Dropped(reason) => self.counters.count_drop(reason),
+            _ => self.counters.forwarded += 1,
+        }
+        self.decided += 1;
+        Some(disposition)
+    }
+
+    /// Lets all packets leave, then processes those for the slow path. Returns the disposition of the last one.
+    fn finish(&mut self, now: Time, out: &mut dyn Transmit) -> Option<Disposition> {
+        let mut last = self.drain(now, out);
+        while let Some((ingress, packet)) = self.slow.pop_front() {
+            last = Some(self.process_slow(now, &ingress, &packet, out));
+        }
+        self.recover_if_failed(now);
+        last
+    }
+
+    /// Processes a packet in the slow path. Nothing is in flight.
+    fn process_slow(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
+        let concerned = self.slow_path.sessions_for_packet(ingress, packet);
+        concerned.iter().for_each(|seid| self.settle(now, *seid));
+        let disposition = self.slow_path.process(now, ingress, packet, out);
+        concerned.iter().for_each(|seid| self.grant(now, *seid));
+        self.recover_if_failed(now);
+        disposition
+    }
+
+    fn recover_if_failed(&mut self, now: Time) {
+        if self.pipeline.failure().is_some() {
+            self.recover(now);
+        }
+    }
+
+    /// Gives a packet to the pipeline. Returns whether it takes it.
+    fn arrive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> bool {
+        if self.down_until.is_some() {
+            return false;
+        }
+        let arrival = arrival(self.next_token, now, ingress, packet, &self.topology, &self.blocked);
+        let Some(arrival) = arrival else { return false };
+        self.ingresses.insert(self.next_token, ingress.clone());
+        self.next_token += 1;
+        self.tick(now);
+        self.pipeline.arrive(self.clock, arrival);
+        true
+    }
+
+    /// Returns the use of a session's grants to the slow path. Nothing is in flight.
+    fn settle(&mut self, now: Time, seid: Seid) {
+        let Some(mut lease) = self.leases.remove(&seid) else { return };
+        if lease.is_granted {
+            let mut states = HashMap::new();
+            for record in &lease.records {
+                if let Some(state) = self.read_state(now, &record.place) {
+                    states.insert(record.place.ue, state);
+                } else {
+                    self.losses.states += 1;
+                }
+            }
+            lease.settle(&mut self.slow_path, seid, |place| states.remove(&place.ue));
+        }
+        self.leases.insert(seid, lease);
+    }
+
+    /// Grants octets and tokens to the records of a session.
+    fn grant(&mut self, now: Time, seid: Seid) {
+        let Some(lease) = self.leases.get_mut(&seid) else { return };
+        let states = lease.grant(&self.slow_path, seid, now);
+        self.tick(now);
+        for (place, state) in states {
+            self.pipeline.write_ue_state(self.clock, &place.ue, place.way, &state);
+        }
+        self.reply(now);
+    }
+
+    fn read_state(&mut self, now: Time, place: &RecordPlace) -> Option<UeState> {
+        self.tick(now);
+        self.pipeline.read_ue_state(self.clock, &place.ue, place.way);
+        self.reply(now).and_then(|octets| UeState::decode(&octets))
+    }
+
+    /// Waits for the operations of the control plane. The reply to the last one. No packet is in flight.
+    fn reply(&mut self, now: Time) -> Option<Vec<u8>> {
+        self.drain(now, &mut Vec::new());
+        std::iter::from_fn(|| self.pipeline.poll_reply()).last().flatten()
+    }
+
+    /// Takes a session out of the tables.
+    fn remove_session(&mut self, now: Time, seid: Seid) {
+        self.settle(now, seid);
+        let Some(lease) = self.leases.remove(&seid) else { return };
+        for record in lease.records {
+            let place = record.place;
+            self.pipeline.raise_generation(&place.ue);
+            self.pipeline.erase_record(self.clock, &place.ue, place.way);
+            self.places.release(&place);
+        }
+        self.reply(now);
+    }
+
+    /// Writes the rules of a session into the tables.
+    fn insert_session(&mut self, now: Time, seid: Seid, has_no_overlap: bool) {
+        let Some(spec) = self.slow_path.offload_spec(seid).filter(|_| self.down_until.is_none()) else {
+            return;
+        };
+        let mut lease = Lease { has_no_overlap, ..Lease::default() };
+        for compiled in compile_session(&spec, &self.topology) {
+            let Some(ue) = UeKey::new(&compiled.lookup.key) else { continue };
+            let bucket = self.pipeline.ue_bucket(&ue);
+            // Where there is no room, packets find no record.
+            let Some(place) = self.places.take(ue, bucket) else { continue };
+            let generation = self.pipeline.raise_generation(&ue);
+            let header = compiled.header(ue, generation);
+            let record = UeRecord {
+                header,
+                actions: compiled.actions.clone(),
+                pdrs: compiled.pdrs.clone(),
+                state: UeState::default(),
+            };
+            self.tick(now);
+            self.pipeline.write_record(self.clock, place.way, &record);
+            lease.records.push(compiled.at(place));
+        }
+        if !lease.records.is_empty() {
+            self.leases.insert(seid, lease);
+            self.grant(now, seid);
+        }
+    }
+
+    /// The memory failed: connects anew, and writes all sessions anew. States that are newer here than there are kept; those that the
+    /// memory had are read, unless it has restarted.
+    fn recover(&mut self, now: Time) {
+        let failure = self.pipeline.failure();
+        let has_restarted = failure == Some(Failure::Restarted);
+        self.losses.failures += u64::from(failure.is_some());
+        self.losses.restarts += u64::from(has_restarted);
+        let mut known: HashMap<UeKey, UeState> = self.pipeline.reset().into_iter().collect();
+        if !self.pipeline.memory_mut().reconnect(self.clock) {
+            self.down_until = Some(now + RETRY);
+        }
+        let seids: Vec<Seid> = self.leases.keys().copied().collect();
+        for seid in &seids {
+            let Some(mut lease) = self.leases.remove(seid) else { continue };
+            for record in &lease.records {
+                if lease.is_granted && !known.contains_key(&record.place.ue) {
+                    let is_there = !has_restarted && self.down_until.is_none();
+                    match is_there.then(|| self.read_state(now, &record.place)).flatten() {
+                        Some(state) => drop(known.insert(record.place.ue, state)),
+                        None => self.losses.states += 1,
+                    }
+                }
+                self.pipeline.raise_generation(&record.place.ue);
+                self.places.release(&record.place);
+            }
+            lease.settle(&mut self.slow_path, *seid, |place| known.remove(&place.ue));
+            // The session is not forgotten if the memory does not come back.
+            self.leases.insert(*seid, Lease::default());
+        }
+        if self.down_until.is_none() && self.pipeline.failure().is_none() {
+            for seid in seids {
+                let overlaps = !self.slow_path.overlapping_sessions(seid).is_empty();
+                self.insert_session(now, seid, !overlaps);
+            }
+        }
+        if self.pipeline.failure().is_some() {
+            self.pipeline.reset();
+            self.down_until = Some(now + RETRY);
+        }
+    }
+
+    /// Expires timers that are due.
+    fn expire(&mut self, now: Time) {
+        if self.down_until.is_some_and(|until| until <= now) {
+            self.down_until = None;
+            self.recover(now);
+        }
+        while let Some(seid) = self.slow_path.expired_session(now) {
+            self.settle(now, seid);
+            self.slow_path.expire_one(now);
+            self.grant(now, seid);
+        }
+        self.recover_if_failed(now);
+    }
+
+    fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.expire(now);
+        let may_change_keys = match &plan.change {
+            SessionChange::Install(_) | SessionChange::Remove => true,
+            SessionChange::Rebind(_) => false,
+            SessionChange::Update(ops) => ops.iter().any(may_change_lookup),
+        };
+        let is_alone = self.leases.get(&plan.session).is_some_and(|lease| lease.has_no_overlap);
+        let mut overlapping =
+            if is_alone { Vec::new() } else { self.slow_path.overlapping_sessions(plan.session) };
+        self.remove_session(now, plan.session);
+        let applied = self.slow_path.apply(now, plan);
+        if may_change_keys {
+            overlapping.extend(self.slow_path.overlapping_sessions(plan.session));
+            overlapping.sort_unstable();
+            overlapping.dedup();
+        }
+        self.insert_session(now, plan.session, overlapping.is_empty());
+        for other in overlapping {
+            self.remove_session(now, other);
+            self.insert_session(now, other, false);
+        }
+        self.recover_if_failed(now);
+        applied
+    }
+}
+
+/// Whether the operation can change which session a packet finds.
+const fn may_change_lookup(op: &Op) -> bool {
+    matches!(op, Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
+}
+
+impl<M: Awaited> Dataplane for XPlane<M> {
+    fn capabilities(&self) -> Capabilities {
+        self.slow_path.capabilities()
+    }
+
+    fn submit(&mut self, now: Time, _: PlanId, plan: &Plan) -> PollApplied {
+        Poll::Ready(self.apply_plan(now, plan))
+    }
+
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.slow_path.set_applications(applications);
+    }
+
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.slow_path.set_host_reachability(host);
+        self.topology.host = HostReachability::clone(host);
+        self.blocked = self.topology.blocked_addresses();
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        self.slow_path.set_wall_clock(now, clock);
+    }
+
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        self.slow_path.follow_paths(now, old, new);
+    }
+
+    fn paths(&self, after: Option<GtpuPath>, most: usize) -> Vec<PathState> {
+        self.slow_path.supervised_paths(after, most)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.slow_path.poll_event()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.slow_path.next_deadline().into_iter().chain(self.down_until).min()
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.expire(now);
+        self.slow_path.advance(now);
+    }
+
+    fn counters(&self) -> Counters {
+        self.slow_path.counters().with(&self.counters)
+    }
+
+    /// What the pipeline decided, and what the slow path did, by the reason.
+    fn stage_packets(&self) -> Vec<NamedCounter> {
+        let slow = self.pipeline.counters().slow;
+        let of = |why: Why| slow.get(why as usize).copied().unwrap_or(0);
+        let counters = self.slow_path.counters();
+        let received = counters.gtpu_received.packets
+            + counters.ip_received.packets
+            + counters.ethernet_received.packets;
+        vec![
+            NamedCounter { name: "flow_table", value: self.decided },
+            NamedCounter { name: "slow_path", value: received },
+            NamedCounter { name: "local_state_collision", value: of(Why::LocalStateCollision) },
+            NamedCounter { name: "flow_collision", value: of(Why::FlowCollision) },
+        ]
+    }
+
+    fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
+        self.settle(now, session);
+        let state = self.slow_path.session_state(now, session);
+        self.grant(now, session);
+        state
+    }
+}
+
+impl<M: Awaited> PacketEngine for XPlane<M> {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn process_batch(
+        &mut self,
+        now: Time,
+        source: ReceiveSource,
+        batch: &mut Batch,
+        queue: &mut TransmitQueue,
+    ) {
+        queue.clear();
+        self.expire(now);
+        let mut out = Vec::new();
+        for frame in batch.frames() {
+            let Some(ingress) = self.topology.ingress(source, &frame.meta) else { continue };
+            if !self.arrive(now, &ingress, frame.data) {
+                // What came before it leaves before it.
+                self.finish(now, &mut out);
+                self.process_slow(now, &ingress, frame.data, &mut out);
+            } else if self.pipeline.in_flight() >= self.window {
+                self.finish(now, &mut out);
+            }
+        }
+        self.finish(now, &mut out);
+        out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
+    }
+
+    fn process(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
+        self.expire(now);
+        if !self.arrive(now, ingress, packet) {
+            return self.process_slow(now, ingress, packet, out);
+        }
+        self.finish(now, out).unwrap_or(Disposition::Dropped(DropReason::ExternalMemory))
+    }
+
+    fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+        let concerned = self.slow_path.sessions_for_packet(ingress, packet);
+        concerned.iter().for_each(|seid| self.settle(now, *seid));
+        let explanation = self.slow_path.explain(now, ingress, packet);
+        concerned.iter().for_each(|seid| self.grant(now, *seid));
+        explanation
+    }
+
+    fn flush(&mut self, out: &mut dyn Transmit) {
+        self.slow_path.flush(out);
+    }
+}
+
+/// A data plane over the model of external memory, with the sizes of its tables.
+pub type ModelPlane = XPlane<Model>;
+
+impl ModelPlane {
+    /// A data plane over a model with these parameters. `None`: the tables are larger than an address space.
+    pub fn over_model(
+        topology: Topology,
+        limits: Limits,
+        parameters: causeway_memory::ModelParameters,
+        sizes: Sizes,
+        seed: u64,
+    ) -> Option<Self> {
+        let mut regions = causeway_memory::Regions::new();
+        regions.insert(crate::MODEL_RKEY, sizes.region()?);
+        let memory = Model::new(parameters, regions, seed);
+        let base = Place { rkey: crate::MODEL_RKEY, address: 0 };
+        let config = PipelineConfig { seed, ..PipelineConfig::default() };
+        Some(Self::new(topology, limits, memory, sizes, base, config))
+    }
+}
