@@ -62,7 +62,7 @@ pub(crate) struct SupportBundleArgs {
 }
 
 pub(super) fn run(args: &SupportBundleArgs) -> ExitCode {
-    match collect(args).map_err(CommandError::from) {
+    match collect(args) {
         Ok(()) => ExitCode::from(exit::OK),
         Err(error) => exit::end(exit::FAILED, error),
     }

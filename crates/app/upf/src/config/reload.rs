@@ -135,8 +135,8 @@ impl Upf {
         // While a new pool waits for a restart, none goes: it may be meant to take its place.
         let may_go = pools.len() == new.session.len();
         let is_kept = |known: &&Session| {
-            !(may_go && known.mode == N6Mode::Tun)
-                && !new.session.iter().any(|session| session.is_same_pool(known))
+            let is_bound = !may_go || known.mode != N6Mode::Tun;
+            is_bound && new.session.iter().all(|session| !session.is_same_pool(known))
         };
         // A pool that took the addresses of one that stays would give them to other UEs.
         let stay: Vec<Session> = self.session.iter().filter(is_kept).cloned().collect();

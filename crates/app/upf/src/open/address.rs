@@ -113,12 +113,12 @@ mod tests {
             advertise: advertise.iter().map(|ip| ip.parse().unwrap()).collect(),
             ..PfcpServer::at(address.parse().unwrap(), 8805)
         };
-        let mut pfcp = Pfcp::default();
-        pfcp.server = vec![
+        let servers = vec![
             server("192.0.2.1", &["198.51.100.7"]),
             server("192.0.2.2", &["198.51.100.8"]),
             server("2001:db8::1", &[]),
         ];
+        let mut pfcp = Pfcp { server: servers, ..Pfcp::default() };
         let told = told_n4_address(&pfcp).unwrap();
         assert_eq!((told.v4, told.v6), ("198.51.100.7".parse().ok(), "2001:db8::1".parse().ok()));
         pfcp.server[2] = server("2001:db8::1", &["198.51.100.9"]);
