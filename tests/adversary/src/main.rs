@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use causeway_adversary::{ATTACKS, Attack, Options, RunResult, run};
 use causeway_upf::Daemon;
-use causeway_upf::config::{Config, ConfigErrors, Level, Overrides};
+use causeway_upf::config::{Config, ConfigErrors, Level, Origin, Overrides};
 use causeway_upf::logging::{self, LogControl};
 use causeway_upf::service::{self, Owner};
 use clap::{Parser, Subcommand};
@@ -87,6 +87,10 @@ struct Process<'a> {
 impl Owner for Process<'_> {
     fn load(&mut self) -> Result<Config, ConfigErrors> {
         Config::load(Some(self.file), &Overrides::default())
+    }
+
+    fn origin(&self, key: &str) -> Origin {
+        Config::origin(Some(self.file), &Overrides::default(), key)
     }
 
     fn set_log_level(&mut self, level: Level) {
