@@ -7,13 +7,16 @@
 
 use std::hint::black_box;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use causeway_traffic::classes::{
     Classifier, Feature, Model, Node, PairClass, Parameters, TableLimits, Trained, Tree,
 };
+use causeway_traffic::heavy::{FlowKind, HeavyHitterSettings, HeavyHitters, Threshold};
 use causeway_traffic::{
-    FlowKeys, HkIpg, HkIpgConfig, Key, Placement, Random, Sliding, SlidingConfig, SwitchSliding, Unit,
+    FiveTuple, FlowKeys, HkIpg, HkIpgConfig, Key, Placement, Random, Sliding, SlidingConfig, SwitchSliding,
+    Unit,
 };
 use causeway_types::{Direction, Span, Time};
 
@@ -50,6 +53,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (classifier, mut pairs) = classifier()?;
         let classified = measure_pairs(&keys, &classifier, &mut pairs);
         print("application class, windows of 0.3 s, 131,072 rule pairs", classified)?;
+        for (name, kind) in [("UE address", FlowKind::UeAddress), ("5-tuple", FlowKind::FiveTuple)] {
+            let settings = HeavyHitterSettings {
+                threshold: Threshold::BitsPerSecond(20_000_000),
+                window: Span::from_secs(1),
+                memory: 1 << 20,
+                kind,
+                seed: 7,
+            };
+            let mut heavy = HeavyHitters::new(&settings)?;
+            let of = heavy.keys();
+            // The bits of a key stand for the addresses and ports of a packet.
+            let cost = measure(&keys, |key, now| {
+                let addresses = (Ipv4Addr::from_bits(key.0 as u32).into(), Ipv4Addr::LOCALHOST.into());
+                let packet = FiveTuple { addresses, ports: ((key.0 >> 32) as u16, 443), protocol: 17 };
+                heavy.observe(of.key(Direction::Uplink, &packet), 1000, now, || ());
+            });
+            print(&format!("heavy hitters of a data plane with their keys, by {name}, 1 MiB"), cost)?;
+        }
         print("the loop alone", measure(&keys, |key, _| key))?;
     }
     Ok(())
