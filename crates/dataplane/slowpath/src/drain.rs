@@ -28,10 +28,11 @@ impl SlowPath {
 
     fn drain_packet(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket) {
         let mut reports = Vec::new();
-        let decision = self.sessions.get_mut(&seid).and_then(|session| {
-            let pdr = Arc::clone(session.rules.pdrs.get_shared(&buffered.pdr)?);
+        let session = self.sessions.get(&seid);
+        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&buffered.pdr)).map(Arc::clone);
+        let decision = self.sessions.get_mut(&seid).zip(pdr.as_ref()).and_then(|(session, pdr)| {
             let (extensions, packet) = (&buffered.extensions, &buffered.packet);
-            let matched = Matched { pdr: &pdr, qfi: buffered.qfi, extensions, packet, was_buffered: true };
+            let matched = Matched { pdr, qfi: buffered.qfi, extensions, packet, was_buffered: true };
             match session.far_of(pdr.id)?.action {
                 ApplyAction::Drop => None,
                 ApplyAction::Buffer { .. } => Some(Ok(FarDecision::Buffer)),
@@ -47,6 +48,9 @@ impl SlowPath {
             Some(Ok(FarDecision::Send(egress, pieces))) => {
                 self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
+                if let Some(pdr) = &pdr {
+                    self.observe_forwarded(now, seid, pdr, &buffered.packet);
+                }
                 None
             }
             Some(Ok(FarDecision::Respond(answer))) => {

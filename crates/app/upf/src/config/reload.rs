@@ -70,6 +70,7 @@ impl Upf {
         routes.max_per_session = new.framed_routes.max_per_session;
         upf.ue_address_quarantine = new.ue_address_quarantine;
         upf.applications.clone_from(&new.applications);
+        upf.traffic.clone_from(&new.traffic);
         upf
     }
 }

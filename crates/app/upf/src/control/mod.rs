@@ -13,6 +13,7 @@ mod timer;
 mod views;
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -171,6 +172,7 @@ pub(crate) async fn run(
         paths: GtpuPaths::default(),
         times: RequestTimes::default(),
         session_limit: given.upf.max_sessions.min(given.capabilities.max_sessions),
+        heavy_hitter_seed: RandomState::new().hash_one(0),
     };
     control.run().await
 }
@@ -204,6 +206,8 @@ struct Control {
     paths: GtpuPaths,
     times: RequestTimes,
     session_limit: u32,
+    /// Unpredictable, and the same while the process runs.
+    heavy_hitter_seed: u64,
 }
 
 impl Control {
@@ -211,6 +215,7 @@ impl Control {
         let mut timer = WakeTimer::new(self.clock);
         let ControlWatch { heartbeat, rung } = self.control_watch.clone();
         heartbeat.begin();
+        self.look_for_heavy_hitters();
         loop {
             heartbeat.set_activity(Activity::Outputs);
             self.apply_outputs();
@@ -306,6 +311,12 @@ impl Control {
         self.worker.set_wall_clock(clock);
     }
 
+    /// Tells the packet threads how heavy hitters are looked for.
+    fn look_for_heavy_hitters(&mut self) {
+        let settings = self.config.borrow().traffic.heavy_hitters.settings(self.heavy_hitter_seed);
+        self.worker.set_heavy_hitters(settings);
+    }
+
     fn drain(&mut self, is_draining: bool) {
         if is_draining != self.n4.is_draining() {
             self.n4.set_draining(is_draining);
@@ -389,6 +400,7 @@ impl Control {
             Report::Event(event) => {
                 let now = self.clock.now();
                 self.log.event(now, &event);
+                self.events.data_plane(now, self.n4.wall_clock(), &event);
                 self.paths.event(&event);
                 self.n4.event(now, event);
             }
@@ -481,7 +493,11 @@ impl Control {
             let allow = open::smf_networks(&next.pfcp, &self.n4_addresses);
             let config = settings::with_live_keys(self.n4.config().clone(), &next, allow);
             self.n4.reconfigure(self.clock.now(), config, &settings::targets(&next));
+            let is_changed = next.traffic != old.traffic;
             self.config.send_replace(Arc::new(next));
+            if is_changed {
+                self.look_for_heavy_hitters();
+            }
         }
         reloaded
     }

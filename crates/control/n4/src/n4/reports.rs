@@ -21,6 +21,8 @@ impl N4 {
             Event::PathDown { peer, .. } => return self.path_failed(now, peer),
             Event::PathUnused { peer, .. } => return self.reports.path_forgotten(peer),
             Event::PathUp { peer, .. } => return self.path_recovered(now, peer),
+            // For operators: no SMF asks for it.
+            Event::HeavyHitter { .. } => return,
             Event::Usage { session, usage } => (session, by_urr(usage)),
             Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
             Event::Inactivity { session } => (session, vec![Report::Inactivity]),
