@@ -203,7 +203,7 @@ fn all_see_the_same() {
         }
         assert!(began > 10, "{began}");
         let counts = fast.heavy_hitters(now).unwrap().counts;
-        assert!(counts.detector.replacements > 1000, "{counts:?}");
+        assert!(counts.detector.replacements > 100, "{counts:?}");
         assert!(fast.fast_path_packets() > 40_000, "{}", fast.fast_path_packets());
         assert_eq!(fast.counters().forwarded, slow.counters().forwarded);
     }
