@@ -10,7 +10,7 @@ use causeway_dataplane::{Exit, FiveTuple, QueuedPacket, TransmitQueue};
 use causeway_packet::gtpu::{Message, Packet};
 use causeway_packet::{BATCH, Batch, UserPacket};
 use causeway_slowpath::five_tuple;
-use causeway_types::{Direction, Teid, Time};
+use causeway_types::{Direction, Seid, Teid, Time};
 
 use crate::batch::general::{GeneralPacket, GeneralStage};
 use crate::batch::state::{BatchState, NO_ENTRY_ID, NextStage, UPLINK};
@@ -30,7 +30,7 @@ impl FastPath {
     ) {
         let packets = queue.packets().get(self.observed_entries..).unwrap_or_default();
         self.observed_entries = if is_last { 0 } else { queue.packets().len() };
-        let Self { slow_path, table, programs, topology_index, .. } = self;
+        let Self { slow_path, table, programs, topology_index, leases, .. } = self;
         let general_of = |index: usize| general.iter().find(|packet| usize::from(packet.index) == index);
         let matched = |index: usize| match general_of(index)?.stage {
             GeneralStage::Matched { program, entry, .. } => Some((program, entry)),
@@ -50,15 +50,19 @@ impl FastPath {
             };
             Some((direction.unwrap_or(usual), flow, octets, index))
         });
+        let entry_of = |index: usize| matched(index).map_or(state.entries[index % BATCH], |(_, entry)| entry);
         let tunnel = |index: usize| {
-            let entry = matched(index).map_or(state.entries[index % BATCH], |(_, entry)| entry);
-            let entry = table.entry(entry)?;
+            let entry = table.entry(entry_of(index))?;
             match FlowKey::at(entry.scope, entry.key) {
                 FlowKey::Tunnel(teid, local) => Some((Teid::new(teid)?, topology_index.local_addr(local)?)),
                 FlowKey::Ipv4(..) | FlowKey::Ipv6(..) => None,
             }
         };
-        slow_path.observe_packets(now, seen, tunnel);
+        // Of several sessions with a UE address one has the flow entry.
+        let owns = |index: usize, seid: Seid| {
+            leases.get(&seid).is_some_and(|lease| lease.entries().contains(&entry_of(index)))
+        };
+        slow_path.observe_packets(now, seen, tunnel, owns);
     }
 }
 

@@ -41,13 +41,14 @@ impl SlowPath {
     }
 
     /// Takes packets that were forwarded, in order: direction, addresses and ports, octets, and a number. `tunnel` says
-    /// from which local tunnel the packet of a number came, if it came from one.
+    /// from which local tunnel the packet of a number came, if it came from one, and `owns` whether it can be of a session.
     #[inline]
     pub fn observe_packets(
         &mut self,
         now: Time,
         packets: impl Iterator<Item = (Direction, FiveTuple, u32, usize)>,
         tunnel: impl Fn(usize) -> Option<(Teid, IpAddr)>,
+        owns: impl Fn(usize, Seid) -> bool,
     ) {
         let Self { heavy_hitters, index, .. } = self;
         let Some(heavy) = heavy_hitters else { return };
@@ -58,7 +59,7 @@ impl SlowPath {
                 let by_address = || {
                     let (source, destination) = packet.addresses;
                     let ue = if direction == Direction::Uplink { source } else { destination };
-                    index.sessions_of_ue(ue).first().copied()
+                    index.sessions_of_ue(ue).into_iter().find(|seid| owns(number, *seid))
                 };
                 heavy_flow(keys.kind(), by_tunnel.or_else(by_address), direction, &packet)
             };
