@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HostReachability,
-    Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology, Transmit,
+    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HeavyHitterSettings,
+    HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
 use causeway_model::Applications;
@@ -153,6 +153,12 @@ impl Lockstep {
         }
         self.events.extend(events.drain(..));
     }
+
+    /// Compares the heavy hitters, with all that was counted of them.
+    pub fn compare_heavy_hitters(&self, now: Time) {
+        let (one, other) = (self.slow_path.heavy_hitters(now), self.fast.heavy_hitters(now));
+        self.verdict.compare("the heavy hitters", &one, (FAST_PATH, &other));
+    }
 }
 
 /// The counters that are not the same.
@@ -237,6 +243,13 @@ impl Dataplane for Lockstep {
         self.slow_path.set_applications(applications);
         self.others().for_each(|(_, other)| other.set_applications(applications));
         self.settle("new applications");
+    }
+
+    /// The oracle looks for none.
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        self.slow_path.set_heavy_hitters(now, settings);
+        self.fast.set_heavy_hitters(now, settings);
+        self.settle("heavy hitters are looked for");
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

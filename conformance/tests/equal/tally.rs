@@ -28,6 +28,7 @@ impl Tally {
             Event::DownlinkData { .. } => "downlink data reports",
             Event::Inactivity { .. } => "inactivity reports",
             Event::ErrorIndication { .. } => "error indications",
+            Event::HeavyHitter { .. } => "heavy hitters",
             Event::PathDown { .. } | Event::PathUnused { .. } | Event::PathUp { .. } => "path reports",
         };
         *self.others.entry(name).or_default() += 1;

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use causeway_conformance::oracle::Oracle;
 use causeway_conformance::{Arrival, Lockstep};
-use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Settings, Topology};
+use causeway_dataplane::{
+    Capabilities, Dataplane, Egress, FlowKind, HeavyHitterSettings, PacketEngine, Plan, Settings, Threshold,
+    Topology,
+};
 use causeway_model::{LocalEndpoints, PlanOptions, RuleSet, Templates, plan_modification};
 use causeway_rules::Catalogue;
 use causeway_slowpath::{Limits, SlowPath, WhenFull};
@@ -89,8 +92,27 @@ pub(crate) fn happen(world: &World, make: Make<'_>, compared: Compared) -> Resul
         run.end(index);
         run.check(&[index], || format!("session {index} ends"))?;
     }
+    run.twins.compare_heavy_hitters(run.now);
+    run.check(&[], || "the heavy hitters at the end".to_owned())?;
     run.tally.end(&run.twins.counters(), run.twins.fast_path_packets());
     Ok(run.tally)
+}
+
+/// Half of the worlds look for heavy hitters, in so little memory that flows contend for it.
+fn heavy_hitters(world: &World) -> Option<HeavyHitterSettings> {
+    let [decides, bits, tuple, _] = world.topology;
+    let settings = HeavyHitterSettings {
+        threshold: if bits % 2 == 0 {
+            Threshold::PacketsPerSecond(4)
+        } else {
+            Threshold::BitsPerSecond(40_000)
+        },
+        window: Span::from_secs(1),
+        memory: 64,
+        kind: if tuple % 2 == 0 { FlowKind::UeAddress } else { FlowKind::FiveTuple },
+        seed: 7,
+    };
+    (decides % 2 == 1).then_some(settings)
 }
 
 impl Run {
@@ -127,6 +149,9 @@ impl Run {
             at_first: topology.settings(),
         };
         run.twins.set_applications(&applications(true));
+        if compared == Compared::Two {
+            run.twins.set_heavy_hitters(START, heavy_hitters(world).as_ref());
+        }
         run
     }
 

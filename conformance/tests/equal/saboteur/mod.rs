@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, HostReachability, Ingress,
-    NamedCounter, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, Settings, Topology, Transmit,
-    TransmitQueue,
+    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, HeavyHitterList,
+    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PacketEngine, Plan, PlanId, PollApplied,
+    ReceiveSource, Settings, Topology, Transmit, TransmitQueue,
 };
 use causeway_fastpath::FastPath;
 use causeway_model::Applications;
@@ -147,6 +147,14 @@ impl Dataplane for Saboteur {
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.honest.set_applications(applications);
+    }
+
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        self.honest.set_heavy_hitters(now, settings);
+    }
+
+    fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
+        self.honest.heavy_hitters(now)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

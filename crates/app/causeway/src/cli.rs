@@ -20,6 +20,7 @@ use crate::commands::drain::DrainArgs;
 use crate::commands::drops::DropsArgs;
 use crate::commands::events::EventsArgs;
 use crate::commands::explain::ExplainArgs;
+use crate::commands::heavy::HeavyArgs;
 use crate::commands::interfaces::InterfacesArgs;
 use crate::commands::log_level::LogLevelArgs;
 use crate::commands::man::ManArgs;
@@ -244,6 +245,9 @@ pub(crate) enum Command {
     /// Show why packets are dropped, how many, and what to do
     #[command(after_help = asks!("causeway drops" "causeway drops --interval 10" "causeway drops --all -o json"))]
     Drops(DropsArgs),
+    /// List the flows of a high rate: `upf.traffic.heavy_hitters`
+    #[command(after_help = asks!("causeway heavy" "causeway heavy --limit 10 -o json"))]
+    Heavy(HeavyArgs),
     /// Show the packets of a session as they pass, with their rules and what becomes of them
     #[command(after_help = asks!("causeway trace 10.45.0.2" "causeway trace 10.45.0.2 --packets 10" "causeway trace 0x2a --seconds 600 -o json"))]
     Trace(TraceArgs),

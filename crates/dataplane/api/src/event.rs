@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use causeway_model::Usage;
 use causeway_types::{FTeid, PdrId, Qfi, Seid};
 
-/// An event of the data plane that is reported to the SMF.
+use crate::HeavyHitter;
+
+/// An event of the data plane, for the SMF or, as [`Event::HeavyHitter`], for operators.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A usage report is due.
@@ -50,6 +52,14 @@ pub enum Event {
         local: IpAddr,
         /// The address of the peer.
         peer: IpAddr,
+    },
+    /// A flow has become a heavy hitter, or is one no longer. At most 256 of them are reported in a second; the others
+    /// are counted ([`crate::HeavyHitterCounts::unsaid`]).
+    HeavyHitter {
+        /// The flow with its rate, its last one if it is over.
+        hitter: Box<HeavyHitter>,
+        /// It is heavy no longer.
+        is_over: bool,
     },
     /// A GTP-U peer that was down responds again, while sessions send to it.
     PathUp {

@@ -42,6 +42,7 @@ mod drop_reason;
 mod error;
 mod event;
 mod explanation;
+mod heavy_hitter;
 mod packet;
 mod session_state;
 mod settings;
@@ -50,6 +51,8 @@ mod transmit_queue;
 
 pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
 pub use causeway_model::{Capabilities, Op, PacketRateReport, Plan, Usage};
+pub use causeway_traffic::FiveTuple;
+pub use causeway_traffic::heavy::{FlowKind, HeavyHitterCounts, HeavyHitterSettings, ListedFlow, Threshold};
 pub use contract::{Applied, Dataplane, GtpuPath, PacketEngine, PathState, PlanId, PollApplied};
 pub use counters::{Counters, NamedCounter, TrafficCounter};
 pub use drop_reason::DropReason;
@@ -58,6 +61,7 @@ pub use event::{DataStatus, DownlinkData, Event};
 pub use explanation::{
     Explanation, MatchedRules, PdrMismatch, QerVerdict, RateVerdict, SessionKey, SessionTrial, UrrVerdict,
 };
+pub use heavy_hitter::{HeavyFlow, HeavyHitter, HeavyHitterList};
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
 pub use session_state::{BufferState, SessionDrops, SessionState, UrrState, UsageTotals};
 pub use settings::{Settings, UeAddresses};

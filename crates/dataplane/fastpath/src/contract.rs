@@ -6,8 +6,9 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, Explanation, GtpuPath,
-    HostReachability, Ingress, NamedCounter, Op, PacketEngine, PathState, Plan, PlanId, PollApplied,
-    ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
+    HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter, Op, PacketEngine,
+    PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit,
+    TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
@@ -126,6 +127,14 @@ impl Dataplane for FastPath {
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.slow_path.set_applications(applications);
+    }
+
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        self.slow_path.set_heavy_hitters(now, settings);
+    }
+
+    fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
+        self.slow_path.heavy_hitters(now)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

@@ -58,6 +58,8 @@ pub struct FastPath {
     pub(crate) single: Option<Box<SinglePacketBatch>>,
     /// For the packets of a batch.
     pub(crate) scratch: Option<Box<BatchScratch>>,
+    /// The entries of the transmit queue that were looked at for heavy hitters.
+    pub(crate) observed_entries: usize,
 }
 
 impl FastPath {
@@ -89,12 +91,18 @@ impl FastPath {
             suppressed_peers: SuppressedPeers::new(),
             single: Some(Box::default()),
             scratch: None,
+            observed_entries: 0,
         })
     }
 
     /// The number of packets that the flow entries handled.
     pub fn fast_path_packets(&self) -> u64 {
         self.fast_counters.forwarded + self.fast_counters.total_drops()
+    }
+
+    /// The slow path, for tests.
+    pub const fn slow_path(&self) -> &SlowPath {
+        &self.slow_path
     }
 
     /// The number of packets that the slow path handled.

@@ -56,6 +56,7 @@ mod classify;
 mod contract;
 mod enforce;
 mod engine;
+mod heavy_hitters;
 mod lookup;
 mod parse;
 mod program;

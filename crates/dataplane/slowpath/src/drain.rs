@@ -28,11 +28,11 @@ impl SlowPath {
         let mut reports = Vec::new();
         let Some(session) = self.sessions.get_mut(&seid) else { return false };
         let pdr = session.rules.pdrs.get_shared(&buffered.pdr).cloned();
-        let decided = pdr.and_then(|pdr| {
+        let decided = pdr.as_ref().and_then(|pdr| {
             let (extensions, packet) = (&buffered.extensions, &*buffered.packet);
             let (qfi, from_tunnel) = (buffered.qfi, buffered.from_tunnel);
-            let matched = Matched { pdr: &pdr, qfi, extensions, packet, from_tunnel, was_buffered: true };
-            let far = session.far_by(&pdr, session.blocked(&pdr, packet))?;
+            let matched = Matched { pdr, qfi, extensions, packet, from_tunnel, was_buffered: true };
+            let far = session.far_by(pdr, session.blocked(pdr, packet))?;
             match far.action {
                 ApplyAction::Drop => None,
                 ApplyAction::Buffer { .. } => {
@@ -59,6 +59,9 @@ impl SlowPath {
             Some(Ok(FarDecision::Send(egress, pieces))) => {
                 self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
+                if let Some(pdr) = &pdr {
+                    self.observe_forwarded(now, seid, pdr, &buffered.packet);
+                }
                 None
             }
             Some(Ok(FarDecision::Respond(answer))) => {

@@ -6,9 +6,9 @@ use std::task::Poll;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
-    Capabilities, Counters, Dataplane, Disposition, Egress, Event, Explanation, GtpuPath, HostReachability,
-    Ingress, PacketEngine, PathState, Plan, PlanId, PollApplied, SessionState, Settings, Topology, Transmit,
-    Usage,
+    Capabilities, Counters, Dataplane, Disposition, Egress, Event, Explanation, GtpuPath, HeavyHitterList,
+    HeavyHitterSettings, HostReachability, Ingress, PacketEngine, PathState, Plan, PlanId, PollApplied,
+    SessionState, Settings, Topology, Transmit, Usage,
 };
 use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
@@ -17,6 +17,7 @@ use crate::Limits;
 use crate::drops::Drops;
 use crate::ethernet::{Neighbours, Stations};
 use crate::gtpu::Outer;
+use crate::heavy_hitters::HeavyFlows;
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::paths::Paths;
@@ -63,6 +64,8 @@ pub struct SlowPath {
     pub(crate) events: VecDeque<Event>,
     pub(crate) applications: Arc<Applications>,
     pub(crate) transmit_queue: VecDeque<(Egress, Vec<u8>)>,
+    /// `None`: nobody looks for heavy hitters.
+    pub(crate) heavy_hitters: Option<Box<HeavyFlows>>,
 }
 
 impl SlowPath {
@@ -90,6 +93,7 @@ impl SlowPath {
             events: VecDeque::new(),
             applications: Arc::default(),
             transmit_queue: VecDeque::new(),
+            heavy_hitters: None,
         }
     }
 
@@ -194,16 +198,28 @@ impl Dataplane for SlowPath {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop_front().or_else(|| self.heavy_hitter_event())
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        [self.timers.next(self.shared.wall), self.paths.next()].into_iter().flatten().min()
+        let heavy = self.heavy_hitters.as_ref().and_then(|heavy| heavy.next_deadline());
+        [self.timers.next(self.shared.wall), self.paths.next(), heavy].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
         self.expire_paths(now);
+        if let Some(heavy) = &mut self.heavy_hitters {
+            heavy.advance(now);
+        }
+    }
+
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        self.look_for_heavy_hitters(now, settings);
+    }
+
+    fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
+        self.heavy_hitter_list(now)
     }
 
     fn counters(&self) -> Counters {

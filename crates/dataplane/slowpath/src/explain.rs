@@ -100,6 +100,7 @@ impl SlowPath {
             events: VecDeque::new(),
             applications: Arc::clone(&self.applications),
             transmit_queue: VecDeque::new(),
+            heavy_hitters: None,
         }
     }
 

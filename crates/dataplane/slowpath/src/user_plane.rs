@@ -101,6 +101,7 @@ impl SlowPath {
         let disposition = match decision {
             Ok(FarDecision::Send(egress, pieces)) => {
                 self.send_all(&egress, pieces);
+                self.observe_forwarded(now, seid, pdr, packet);
                 Ok(Disposition::Forwarded)
             }
             Ok(FarDecision::Buffer) => match &far {

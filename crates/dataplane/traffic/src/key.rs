@@ -1,6 +1,8 @@
 //! The identity of a flow, as a hash.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
+
+use causeway_types::Direction;
 
 /// A flow: a hash of 64 bits of its identity, by [`FlowKeys`].
 ///
@@ -18,6 +20,21 @@ pub struct FiveTuple {
     pub ports: (u16, u16),
     /// The protocol number of IPv4, or the next header of IPv6.
     pub protocol: u8,
+}
+
+impl FiveTuple {
+    /// The address at the UE's end, the source of an uplink packet. Of an IPv6 address the upper 64 bits, since they
+    /// name the UE.
+    pub const fn ue(&self, direction: Direction) -> IpAddr {
+        let address = match direction {
+            Direction::Uplink => self.addresses.0,
+            Direction::Downlink => self.addresses.1,
+        };
+        match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        }
+    }
 }
 
 /// Makes keys. A seed that nobody outside knows keeps senders from choosing flows with equal keys.

@@ -9,6 +9,7 @@
 //!   [`SwitchSliding`] is the form for the register arrays of a P4 switch.
 //! - [`hk_ipg`]: HeavyKeeper with inter-packet gaps, from chapter 4 of S. K. Singh's thesis on 5G data planes.
 //!   [`HkIpg`] is one integer definition of it; [`PublishedHkIpg`] is Algorithm 1 as it is printed.
+//! - [`heavy`]: the list of the flows that are heavy now, as a data plane needs it.
 //! - [`classes`]: features of a rule pair in windows, decision trees and their tables, verdicts over windows, and model files.
 //!
 //! ```
@@ -33,6 +34,7 @@
 
 pub mod classes;
 mod config;
+pub mod heavy;
 pub mod hk_ipg;
 mod key;
 mod outcome;

@@ -5,7 +5,7 @@ use crate::key::fold;
 /// A generator with 64 bits of state: the same seed gives the same numbers on any machine.
 ///
 /// For decisions that only have to be fair on average; not for secrets.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Random {
     state: u64,
 }

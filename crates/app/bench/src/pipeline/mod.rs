@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub(crate) use measure::BenchSetup;
 use measure::Trial;
-pub use options::{Direction, Options, Size};
+pub use options::{Direction, HeavyHitters, Options, Size};
 pub use stepwise::{StepwiseOptions, StepwisePipeline};
 pub(crate) use traffic::Mix;
 
@@ -55,6 +55,7 @@ fn columns() -> Vec<Column> {
         Column::new("direction"),
         Column::of("size", "B"),
         Column::of("changes", "1/s"),
+        Column::new("heavy hitters"),
         Column::of("p10", "ns"),
         Column::of("median", "ns"),
         Column::of("p90", "ns"),
@@ -83,9 +84,12 @@ impl Setting {
         let mut bench = BenchSetup::new(common.seed);
         let mut sides = Vec::new();
         for backend in &options.backend {
-            progress.stage(format!("pipeline: {} sessions in {backend}", self.sessions));
-            if let Some(population) = self.populate(*backend, &bench, progress, report)? {
-                sides.push((*backend, population, self.trials(options)));
+            for heavy in &options.heavy_hitters {
+                progress.stage(format!("pipeline: {} sessions in {backend}", self.sessions));
+                if let Some(mut population) = self.populate(*backend, &bench, progress, report)? {
+                    population.worker.look_for_heavy_hitters(bench.now(), heavy.settings().as_ref());
+                    sides.push(((*backend, *heavy), population, self.trials(options)));
+                }
             }
         }
         for (_, population, trials) in &mut sides {
@@ -107,8 +111,8 @@ impl Setting {
             }
             progress.set_progress(0, 0);
         }
-        for (backend, _, trials) in &sides {
-            self.report(*backend, trials, &bench, report);
+        for (side, _, trials) in &sides {
+            self.report(*side, trials, &bench, report);
         }
         Ok(())
     }
@@ -145,7 +149,13 @@ impl Setting {
         trials
     }
 
-    fn report(&self, backend: Backend, trials: &[Trial], bench: &BenchSetup, report: &mut Report) {
+    fn report(
+        &self,
+        (backend, heavy): (Backend, HeavyHitters),
+        trials: &[Trial],
+        bench: &BenchSetup,
+        report: &mut Report,
+    ) {
         let baseline = bench.baseline.summary();
         for trial in trials {
             let net =
@@ -158,6 +168,7 @@ impl Setting {
                 trial.mix.way.to_string().into(),
                 trial.mix.size.to_string().into(),
                 Cell::Count(trial.changes),
+                heavy.to_string().into(),
                 net.map(|net| Cell::nanos(net.p10)).into(),
                 net.map(|net| Cell::nanos(net.median)).into(),
                 net.map(|net| Cell::nanos(net.p90)).into(),

@@ -1,5 +1,7 @@
 //! What to measure.
 
+use causeway_dataplane::{FlowKind, HeavyHitterSettings, Threshold};
+use causeway_types::Span;
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;
@@ -30,6 +32,9 @@ pub struct Options {
     /// Rule changes in each second of the worker's time: handovers of random sessions
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().changes)]
     pub changes: Vec<Count>,
+    /// Whether heavy hitters are looked for, and what is one flow
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().heavy_hitters)]
+    pub heavy_hitters: Vec<HeavyHitters>,
     /// Milliseconds of CPU time for each row
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
@@ -48,6 +53,7 @@ impl Default for Options {
             direction: vec![Direction::Uplink, Direction::Downlink],
             size: vec![Size::Small],
             changes: vec![count(0)],
+            heavy_hitters: vec![HeavyHitters::Off],
             time: 1000,
             packets: None,
         }
@@ -84,6 +90,29 @@ pub enum Direction {
     Both,
 }
 
+/// Whether heavy hitters are looked for, and what is one flow. The threshold is 100 Mbit/s in a second, and the memory 1 MiB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum HeavyHitters {
+    /// They are not
+    Off,
+    /// All packets of a UE
+    UeAddress,
+    /// Packets of equal addresses, ports and protocol
+    FiveTuple,
+}
+
+impl HeavyHitters {
+    pub(super) fn settings(self) -> Option<HeavyHitterSettings> {
+        let kind = match self {
+            Self::Off => return None,
+            Self::UeAddress => FlowKind::UeAddress,
+            Self::FiveTuple => FlowKind::FiveTuple,
+        };
+        let threshold = Threshold::BitsPerSecond(100_000_000);
+        Some(HeavyHitterSettings { threshold, window: Span::from_secs(1), memory: 1 << 20, kind, seed: 7 })
+    }
+}
+
 /// The user's IP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Size {
@@ -108,4 +137,4 @@ impl Size {
     }
 }
 
-displayed!(Direction, Size);
+displayed!(Direction, HeavyHitters, Size);

@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, PacketEngine, Plan, ReceiveSource, TransmitQueue,
+    Applied, ApplyError, Capabilities, Counters, HeavyHitterSettings, PacketEngine, Plan, ReceiveSource,
+    TransmitQueue,
 };
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::ArenaError;
@@ -58,6 +59,11 @@ impl Worker {
 
     pub(crate) fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.data_plane.apply(now, plan)
+    }
+
+    /// Looks for heavy hitters in this way from now on, or not at all.
+    pub(crate) fn look_for_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        self.data_plane.set_heavy_hitters(now, settings);
     }
 
     /// Discards the events that were not polled.

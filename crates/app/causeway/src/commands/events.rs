@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use causeway_upf::management::views::{EventView, TimedEvent};
+use causeway_upf::management::views::{EventView, HeavyHitterView, TimedEvent};
 use clap::Args;
 
 use crate::exit;
 use crate::management::{ManagementArgs, ask};
-use crate::output::{Cell, Tone, timestamp};
+use crate::output::{Cell, Tone, bit_rate, timestamp};
 
 /// The options of `causeway events`.
 #[derive(Args)]
@@ -57,7 +57,18 @@ fn line(event: &TimedEvent) -> String {
         EventView::ReportSent { cp_seid, to } => {
             (format!("report on the SMF's session {cp_seid} sent to {to}"), Tone::Plain)
         }
+        EventView::HeavyHitter { hitter } => (format!("heavy hitter: {}", flow_text(hitter)), Tone::Bad),
+        EventView::HeavyHitterOver { hitter } => {
+            let seconds = event.time as u64 - hitter.since.min(event.time as u64);
+            (format!("heavy hitter is over: {}, after {seconds} s", flow_text(hitter)), Tone::Plain)
+        }
         EventView::Lost { events } => (format!("{events} events are missing: read faster"), Tone::Bad),
     };
     format!("{}  {}", Cell::new(timestamp(event.time), Tone::Faint), Cell::new(text, tone))
+}
+
+fn flow_text(hitter: &HeavyHitterView) -> String {
+    let session = hitter.seid.as_ref().map_or(String::new(), |seid| format!(" of session {seid}"));
+    let rate = bit_rate(hitter.bits_per_second as f64);
+    format!("{} of UE {}{session}, {rate}", hitter.direction, hitter.ue)
 }

@@ -13,6 +13,7 @@ pub(crate) mod events;
 mod experiment;
 pub(crate) mod explain;
 mod explain_file;
+pub(crate) mod heavy;
 mod identifiers;
 pub(crate) mod interfaces;
 pub(crate) mod log_level;
@@ -59,6 +60,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Workers(args) => workers::run(&args),
         Command::Interfaces(args) => interfaces::run(&args),
         Command::Drops(args) => drops::run(&args),
+        Command::Heavy(args) => heavy::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Trace(args) => trace::run(&args),

@@ -11,6 +11,7 @@ use super::management;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::problem::Problem;
 use super::switch;
+use super::traffic;
 use super::workers;
 
 /// All contradictions, each with its key.
@@ -32,6 +33,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     programs(upf, &mut found);
     found.extend(workers::check(upf));
     found.extend(management::check(upf));
+    found.extend(traffic::check(upf));
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);

@@ -20,6 +20,7 @@ use super::qos::qos;
 use super::routing::{EchoConfig, Routing};
 use super::section::Section;
 use super::switch::P4Switch;
+use super::traffic::Traffic;
 use super::workers::Workers;
 use super::{quantities, values};
 
@@ -73,6 +74,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         applications: upf.list("applications", Application::read).unwrap_or_default(),
         predefined_rules: upf.list("predefined_rules", Predefined::read).unwrap_or_default(),
         qos: upf.section("qos", qos),
+        traffic: upf.section("traffic", Traffic::read),
         metrics: upf.section("metrics", metrics),
         management: upf.section("management", ManagementAccess::read),
     }

@@ -64,6 +64,15 @@ words!(
 );
 
 words!(
+    /// What is one flow, when heavy hitters are looked for. Uplink and downlink are flows of their own.
+    HeavyFlow {
+        UeAddress = "ue_address" "All packets of a UE: an IPv4 address, or an IPv6 prefix of 64 bits.",
+        /// Packets of equal addresses, ports and protocol.
+        FiveTuple = "five_tuple",
+    }
+);
+
+words!(
     /// The severity of a log line.
     Level {
         Info = "info" "Events for the operator: associations, start, stop.",

@@ -272,6 +272,26 @@ pub const KEYS: &[Key] = &[
     key("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
     live("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
     live("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
+    live(
+        "upf.traffic.heavy_hitters.threshold",
+        "none",
+        "rate from which on a flow is a heavy hitter: a bit rate, or packets as 5000pps; without it nobody looks",
+    ),
+    live(
+        "upf.traffic.heavy_hitters.window",
+        "1s",
+        "time over which the rate of a flow is measured, 4ms to 240s",
+    ),
+    live(
+        "upf.traffic.heavy_hitters.memory",
+        "1MiB",
+        "memory of the counts of each packet thread, 64 octets to 512MiB",
+    ),
+    live(
+        "upf.traffic.heavy_hitters.flow",
+        "ue_address",
+        "what is one flow: ue_address, all packets of a UE in a direction; five_tuple, addresses, ports and protocol",
+    ),
     key(
         "upf.metrics.server[].address",
         "127.0.0.1",

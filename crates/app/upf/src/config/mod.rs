@@ -25,6 +25,7 @@ mod routing;
 mod section;
 mod serialize;
 mod switch;
+mod traffic;
 mod values;
 mod workers;
 
@@ -37,8 +38,8 @@ pub use crate::data_planes::DataPlane;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{
-    Capture, GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf,
-    Switch, UnknownStations, WhenFull,
+    Capture, GtpuMode, HeavyFlow, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort,
+    RouteOf, Switch, UnknownStations, WhenFull,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
@@ -61,6 +62,7 @@ pub(crate) use quantities::octets_text;
 pub use reload::Reloaded;
 pub use routing::{EchoConfig, Routing};
 pub use switch::{P4Switch, SwitchRoute};
+pub use traffic::{FlowRate, HeavyHitters, Traffic};
 pub use workers::{WorkerCount, Workers};
 
 use origin::Origins;

@@ -18,6 +18,7 @@ use super::qos::Qos;
 use super::routing::{EchoConfig, Routing};
 use super::serialize::{addresses, octets, prefixes, shown, shown_if_any, span};
 use super::switch::P4Switch;
+use super::traffic::Traffic;
 use super::workers::Workers;
 use crate::data_planes::DataPlane;
 
@@ -106,6 +107,8 @@ pub struct Upf {
     pub predefined_rules: Vec<Predefined>,
     /// QoS enforcement.
     pub qos: Qos,
+    /// What is looked for in the traffic.
+    pub traffic: Traffic,
     /// The HTTP server of metrics and, on loopback addresses, of the management API.
     pub metrics: Metrics,
     /// Further access to the management API.
@@ -138,6 +141,7 @@ impl Default for Upf {
             applications: Vec::new(),
             predefined_rules: Vec::new(),
             qos: Qos::default(),
+            traffic: Traffic::default(),
             metrics: Metrics::default(),
             management: ManagementAccess::default(),
         }

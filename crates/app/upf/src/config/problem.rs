@@ -293,6 +293,15 @@ pub enum Problem {
     /// The P4 program always decrements TTL and hop limit.
     #[error("upf.dataplane switch always decrements the TTL: remove the key, or use another data plane")]
     SwitchHops,
+    /// The P4 programs look for nothing in the traffic.
+    #[error("upf.dataplane switch looks for no heavy hitters: remove the key, or use another data plane")]
+    SwitchTraffic,
+    /// A detector cannot be made with these numbers.
+    #[error("{error}: change `threshold`, `window` or `memory`")]
+    HeavyHitters {
+        /// The number that is out of range.
+        error: causeway_traffic::ConfigError,
+    },
     /// A key of ports of the host, with a switch that has ports.
     #[error("the switch (upf.switch.address) provides the ports: remove it")]
     PortKeyWithSwitch,

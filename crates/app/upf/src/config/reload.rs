@@ -102,6 +102,7 @@ impl Upf {
             // The addresses that are listened to would be open.
             upf.management = self.management.clone();
         }
+        upf.traffic.clone_from(&new.traffic);
         upf
     }
 

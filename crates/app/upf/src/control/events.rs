@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use causeway_dataplane::Plan;
+use causeway_dataplane::{Event, Plan};
 use causeway_model::SessionChange;
 use causeway_n4::{ApplyId, Notice};
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::management::EventSender;
-use crate::management::views::{EventView, TimedEvent};
+use crate::management::views::{EventView, HeavyHitterView, TimedEvent};
 
 /// The type of a Session Report Request (TS 29.244 clause 7.3). Its header has a SEID behind type and length.
 const SESSION_REPORT_REQUEST: u8 = 56;
@@ -73,6 +73,20 @@ impl Events {
             _ => return,
         };
         self.send(now, clock, &event);
+    }
+
+    /// An event of the data plane that concerns operators.
+    pub(super) fn data_plane(&mut self, now: Time, clock: WallClock, event: &Event) {
+        if let Event::HeavyHitter { hitter, is_over } = event
+            && self.are_wanted()
+        {
+            let hitter = HeavyHitterView::of(hitter, clock);
+            let event = match is_over {
+                false => EventView::HeavyHitter { hitter },
+                true => EventView::HeavyHitterOver { hitter },
+            };
+            self.send(now, clock, &event);
+        }
     }
 
     /// A client listens.

@@ -25,7 +25,8 @@ impl GtpuPaths {
             Event::Usage { .. }
             | Event::DownlinkData { .. }
             | Event::Inactivity { .. }
-            | Event::ErrorIndication { .. } => {}
+            | Event::ErrorIndication { .. }
+            | Event::HeavyHitter { .. } => {}
         }
     }
 

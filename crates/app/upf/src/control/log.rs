@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_dataplane::{Event, Plan};
+use causeway_dataplane::{Event, HeavyFlow, HeavyHitter, Plan};
 use causeway_model::SessionChange;
 use causeway_n4::{N4, Notice, message_label};
 use causeway_pfcp::{Header, MessageType};
-use causeway_types::{Seid, Span, Time};
+use causeway_types::{Direction, Seid, Span, Time};
 use tracing::Level;
 
 use super::networks::OutsideAddress;
 use crate::logging::{LineFields, count_suppressed};
+use crate::management::views::ue_text;
 
 /// The period of the limits.
 const PERIOD: Span = Span::from_secs(10);
@@ -64,9 +65,40 @@ impl Log {
 
     /// An event of the data plane.
     pub(super) fn event(&mut self, now: Time, event: &Event) {
+        if let Event::HeavyHitter { hitter, is_over } = event {
+            return self.heavy_hitter(now, hitter, *is_over);
+        }
         let what = format_args!("data plane: {event:?}");
         self.line(now, Level::DEBUG, ("events of the data plane", None), &what, || LineFields {
             session: session_of(event).map(|seid| seid.to_string()),
+            ..LineFields::default()
+        });
+    }
+
+    fn heavy_hitter(&mut self, now: Time, hitter: &HeavyHitter, is_over: bool) {
+        let HeavyFlow { session, direction, ue, transport } = &hitter.flow;
+        let direction = match direction {
+            Direction::Uplink => "uplink",
+            Direction::Downlink => "downlink",
+        };
+        let ue = ue_text(ue);
+        let flow = transport.as_ref().map_or(String::new(), |flow| {
+            format!(
+                " ({} port {} to {} port {}, protocol {})",
+                flow.addresses.0, flow.ports.0, flow.addresses.1, flow.ports.1, flow.protocol
+            )
+        });
+        let kbps = hitter.bits_per_second / 1000;
+        let what = match is_over {
+            false => format!("heavy hitter: {direction} of UE {ue}{flow}"),
+            true => format!(
+                "heavy hitter is over: {direction} of UE {ue}{flow}, after {} s, last {kbps} kbit/s",
+                now.since(hitter.since).as_secs()
+            ),
+        };
+        self.line(now, Level::INFO, ("heavy hitters", None), &what, || LineFields {
+            session: session.map(|seid| seid.to_string()),
+            ue: Some(ue.clone()),
             ..LineFields::default()
         });
     }
@@ -224,6 +256,7 @@ fn session_of(event: &Event) -> Option<Seid> {
         | Event::DownlinkData { session, .. }
         | Event::Inactivity { session }
         | Event::ErrorIndication { session, .. } => Some(*session),
+        Event::HeavyHitter { hitter, .. } => hitter.flow.session,
         Event::PathDown { .. } | Event::PathUnused { .. } | Event::PathUp { .. } => None,
     }
 }

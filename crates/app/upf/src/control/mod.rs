@@ -14,6 +14,7 @@ mod timer;
 mod views;
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -180,6 +181,7 @@ pub(crate) async fn run(
         paths: GtpuPaths::default(),
         times: RequestTimes::default(),
         session_limit: given.upf.max_sessions.min(given.capabilities.max_sessions),
+        heavy_hitter_seed: RandomState::new().hash_one(0),
     };
     control.run().await
 }
@@ -216,6 +218,8 @@ struct Control {
     paths: GtpuPaths,
     times: RequestTimes,
     session_limit: u32,
+    /// Unpredictable, and the same while the process runs.
+    heavy_hitter_seed: u64,
 }
 
 impl Control {
@@ -223,6 +227,7 @@ impl Control {
         let mut timer = WakeTimer::new(self.clock);
         let ControlWatch { heartbeat, rung } = self.control_watch.clone();
         heartbeat.begin();
+        self.look_for_heavy_hitters();
         loop {
             heartbeat.set_activity(Activity::Outputs);
             self.apply_outputs();
@@ -318,6 +323,12 @@ impl Control {
         self.worker.set_wall_clock(clock);
     }
 
+    /// Tells the packet threads how heavy hitters are looked for.
+    fn look_for_heavy_hitters(&mut self) {
+        let settings = self.config.borrow().traffic.heavy_hitters.settings(self.heavy_hitter_seed);
+        self.worker.set_heavy_hitters(settings);
+    }
+
     fn drain(&mut self, is_draining: bool) {
         if is_draining != self.n4.is_draining() {
             self.n4.set_draining(is_draining);
@@ -401,6 +412,7 @@ impl Control {
             Report::Event(event) => {
                 let now = self.clock.now();
                 self.log.event(now, &event);
+                self.events.data_plane(now, self.n4.wall_clock(), &event);
                 self.paths.event(&event);
                 self.n4.event(now, event);
             }

@@ -3,7 +3,7 @@
 use causeway_model::RuleSet;
 use causeway_n4::{self as n4, Direction, MessageKey, MessageResult, N4};
 use causeway_pfcp::{Cause, MessageType};
-use causeway_types::{NodeId, WallClock};
+use causeway_types::{NodeId, Seid, WallClock};
 
 use crate::management::views::{AssociationView, PoolView, RuleCounts, SessionView, UserView};
 use crate::management::{
@@ -34,6 +34,10 @@ pub(super) fn answer(n4: &N4, status: impl FnOnce() -> N4Status, ask: Management
         }
         ManagementRequest::FindSessions { most, filter, reply } => {
             drop(reply.send(find(n4, most, &filter)));
+        }
+        ManagementRequest::SessionsOf { seids, reply } => {
+            let view = |seid: &Seid| Some((*seid, session(&n4.session(*seid)?, n4.wall_clock())));
+            drop(reply.send((n4.wall_clock(), seids.iter().filter_map(view).collect())));
         }
         ManagementRequest::Session { seid, reply } => {
             drop(reply.send(n4.session(seid).map(|view| rules_of(&view, n4.wall_clock()))));

@@ -11,6 +11,7 @@ mod details;
 mod events;
 mod explain;
 mod filter;
+mod heavy_hitters;
 mod listener;
 mod metrics;
 mod operate;

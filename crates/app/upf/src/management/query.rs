@@ -114,6 +114,23 @@ impl PeerQuery {
     }
 }
 
+/// How many heavy hitters `/api/v1/heavy-hitters` lists.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct HeavyHitterQuery {
+    /// Maximum number of flows; 100 without it.
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 1000)]
+    limit: Option<Parsed<LimitText>>,
+}
+
+impl HeavyHitterQuery {
+    /// The maximum number of flows.
+    pub(super) fn limit(&self) -> usize {
+        self.limit.as_ref().map_or(100, |limit| limit.0)
+    }
+}
+
 /// The Node ID in a text.
 pub(super) fn node_of(text: &str) -> NodeId {
     text.parse().map_or_else(|_| NodeId::Fqdn(text.to_owned()), NodeId::Ip)

@@ -1,5 +1,6 @@
 //! The HTTP server: its state, and its routes.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use causeway_dataplane::SessionState;
-use causeway_types::{NodeId, Seid, Time};
+use causeway_types::{NodeId, Seid, Time, WallClock};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
@@ -48,6 +49,8 @@ pub(crate) enum ManagementRequest {
     /// The sessions that the filter admits. The result is `None` when no index finds them, or when there are more than
     /// `most`.
     FindSessions { most: usize, filter: Arc<SessionFilter>, reply: oneshot::Sender<Option<SessionPart>> },
+    /// Those of these sessions that exist, and the wall clock.
+    SessionsOf { seids: Vec<Seid>, reply: oneshot::Sender<(WallClock, BTreeMap<Seid, SessionView>)> },
     /// A session with its rules.
     Session { seid: Seid, reply: oneshot::Sender<Option<Box<SessionRules>>> },
     /// The UE address pools.

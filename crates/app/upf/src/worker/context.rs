@@ -154,11 +154,12 @@ impl WorkerContext {
     }
 
     /// The present counters.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    pub(super) fn snapshot(&self, now: Time) -> Snapshot {
         Snapshot {
             counters: self.data_plane.counters(),
             unroutable: self.out.unroutable,
             stages: self.data_plane.stage_packets(),
+            heavy_hitters: self.data_plane.heavy_hitters(now),
             core_time: core_time(),
             ..Snapshot::default()
         }

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::{io, mem};
 
-use causeway_dataplane::{EchoConfig, HostReachability, Plan, Settings, Topology};
+use causeway_dataplane::{EchoConfig, HeavyHitterSettings, HostReachability, Plan, Settings, Topology};
 use causeway_model::Applications;
 use causeway_ports::Waker;
 use causeway_types::{Span, WallClock};
@@ -145,6 +145,15 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
             let _ = self.queue(worker, Command::Provision(Arc::clone(applications)));
+        }
+    }
+
+    /// Queues how heavy hitters are looked for until [`WorkerHandle::wake`] is called. Each thread has a detector of its
+    /// own, with these settings.
+    pub fn set_heavy_hitters(&mut self, settings: Option<HeavyHitterSettings>) {
+        for worker in 0..self.threads.len() {
+            // A thread that has ended states so in its last report.
+            let _ = self.queue(worker, Command::HeavyHitters(settings));
         }
     }
 

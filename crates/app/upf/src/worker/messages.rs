@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Counters, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter,
-    PathState, Plan, SessionState, Settings,
+    Applied, ApplyError, Counters, Event, Explanation, GtpuPath, HeavyHitterList, HeavyHitterSettings,
+    HostReachability, Ingress, NamedCounter, PathState, Plan, SessionState, Settings,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -22,6 +22,8 @@ pub(super) enum Command<K> {
     Apply(K, Plan),
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
+    /// Look for heavy hitters in this way from now on, or not at all.
+    HeavyHitters(Option<HeavyHitterSettings>),
     /// The host has these addresses from now on.
     Host(Arc<HostReachability>),
     /// These settings are in force from now on.
@@ -66,6 +68,8 @@ pub struct Snapshot {
     pub stages: Vec<NamedCounter>,
     /// Packets that one worker received and handed to another, which owns them.
     pub handed: u64,
+    /// The heavy hitters; `None`: nobody looks.
+    pub heavy_hitters: Option<HeavyHitterList>,
     /// The time for which the threads ran on a core.
     pub core_time: Duration,
     /// The turns of the thread's loop.
@@ -110,10 +114,20 @@ impl Snapshot {
             unroutable: self.unroutable + other.unroutable,
             stages: sum(self.stages, &other.stages),
             handed: self.handed + other.handed,
+            heavy_hitters: merged(self.heavy_hitters, other.heavy_hitters.as_ref()),
             core_time: self.core_time + other.core_time,
             turns: self.turns.with(other.turns),
         }
     }
+}
+
+/// The heavy hitters of two workers, which have different sessions.
+fn merged(one: Option<HeavyHitterList>, other: Option<&HeavyHitterList>) -> Option<HeavyHitterList> {
+    let Some(other) = other else { return one };
+    let mut sum = one.unwrap_or_default();
+    sum.flows.extend_from_slice(&other.flows);
+    sum.counts = sum.counts.with(&other.counts);
+    Some(sum)
 }
 
 /// The sum of counters with the same name.

@@ -327,6 +327,10 @@ impl PacketLoop {
                 Ok(Command::Provision(applications)) => {
                     self.context.data_plane().set_applications(&applications);
                 }
+                Ok(Command::HeavyHitters(settings)) => {
+                    let now = self.clock.now();
+                    self.context.data_plane().set_heavy_hitters(now, settings.as_ref());
+                }
                 Ok(Command::Host(host)) => self.context.data_plane().set_host_reachability(&host),
                 Ok(Command::Settings(settings)) => {
                     let now = self.clock.now();
@@ -415,7 +419,7 @@ impl PacketLoop {
     }
 
     fn snapshot(&self) -> Snapshot {
-        let snapshot = self.context.snapshot();
+        let snapshot = self.context.snapshot(self.clock.now());
         let snapshot =
             Snapshot { counters: snapshot.counters.with(&self.unfair), turns: self.turns, ..snapshot };
         match &self.peers {

@@ -7,6 +7,7 @@ mod config_keys;
 mod config_steering;
 mod daemon;
 mod framed_routes;
+mod heavy_hitters;
 mod log_lines;
 mod management;
 mod management_access;

@@ -24,6 +24,8 @@ impl N4 {
                 return self.reports.path_forgotten(peer);
             }
             Event::PathUp { peer, .. } => return self.path_changed(now, peer, PathState::Recovered),
+            // For operators: no SMF asks for it.
+            Event::HeavyHitter { .. } => return,
             Event::Usage { session, usage } => (session, by_urr(usage)),
             Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
             Event::Inactivity { session } => (session, vec![Report::Inactivity]),

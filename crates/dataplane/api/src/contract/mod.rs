@@ -9,8 +9,9 @@ use causeway_packet::Batch;
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::{
-    ApplyError, BackendError, Counters, Disposition, Event, Explanation, HostReachability, Ingress,
-    NamedCounter, ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
+    ApplyError, BackendError, Counters, Disposition, Event, Explanation, HeavyHitterList,
+    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, ReceiveSource, SessionState, Settings,
+    Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -141,6 +142,21 @@ pub trait Dataplane {
     /// `slow_path`; always the same stages in the same order.
     fn stage_packets(&self) -> Vec<NamedCounter> {
         Vec::new()
+    }
+
+    /// Looks for heavy hitters in this way from now on; `None`: no longer. Flows that were heavy are over, unless the
+    /// settings are the same. Each forwarded IP packet counts once, with its octets as it was received.
+    ///
+    /// Settings for which [`HeavyHitterSettings::sliding`] is an error are as `None`. The default is that of a data plane
+    /// that finds none.
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        let _ = (now, settings);
+    }
+
+    /// The heavy hitters at this time; `None`: it looks for none.
+    fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
+        let _ = now;
+        None
     }
 
     /// The state of a session at this time, for operators; `None`: it is not in this data plane. It changes no packet,

@@ -2,4 +2,5 @@
 
 mod filters;
 mod floods;
+mod heavy_hitters;
 mod relay_loop;

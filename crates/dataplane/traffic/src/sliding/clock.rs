@@ -3,7 +3,7 @@
 use causeway_types::{Span, Time};
 
 /// Turns times into numbers of sub-windows. Sub-windows begin at multiples of their length since time zero.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Clock {
     length: u64,
     window: u64,

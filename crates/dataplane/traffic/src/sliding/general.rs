@@ -10,7 +10,7 @@ use crate::{Key, Outcome, Random, Statistics};
 /// The detector for software: each slot is one word of 64 bits.
 ///
 /// A packet reads all ways of its flow. With [`Placement::Together`] and eight ways these are one cache line.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sliding {
     slots: Box<[Slot]>,
     ways: usize,
@@ -61,7 +61,7 @@ impl Slot {
 }
 
 /// Where counts lie.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Layout {
     /// The bits of all counts.
     counts: u64,

@@ -124,7 +124,7 @@ impl SlidingConfig {
 }
 
 /// What both forms decide in the same way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Rules {
     identity_mask: u16,
     position_bits: u8,

@@ -23,6 +23,7 @@ fn the_whole_is_shown() {
         (&["peers"], &[], "/peers", serde_json::json!([])),
         (&["pools"], &[], "/pools", serde_json::json!([])),
         (&["workers"], &["THREAD", "LOAD", "0 /s"], "/workers/0/sessions", 2.into()),
+        (&["heavy"], &[], "/flows", serde_json::json!([])),
         (&["interfaces"], &["n3-"], "/interfaces/0/failures", serde_json::json!([])),
         (&["drops"], &[], "/drops", serde_json::json!([])),
         (&["config", "show"], &["upf:", "max_sessions: "], "/upf/pfcp/server/0/address", at.clone().into()),

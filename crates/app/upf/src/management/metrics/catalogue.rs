@@ -67,6 +67,14 @@ metrics! {
         "Packets by the stage of the data plane that decided them: flow table or slow path";
     UNROUTABLE_PACKETS: Counter "causeway_unroutable_packets" [] "packets",
         "Packets for an address or network without a port";
+    HEAVY_HITTERS: Gauge "causeway_heavy_hitters" ["direction"] "flows",
+        "Flows that are heavy now, by direction; 0 unless upf.traffic.heavy_hitters.threshold is set";
+    HEAVY_HITTER_OCTETS: Gauge "causeway_heavy_hitter_bytes_per_second" ["direction"] "octets/s",
+        "The rate of these flows together";
+    HEAVY_HITTERS_FOUND: Counter "causeway_heavy_hitters_found" [] "flows",
+        "Times that a flow became heavy since heavy hitters are looked for";
+    HEAVY_HITTERS_LOST: Counter "causeway_heavy_hitters_lost" ["what"] "flows",
+        "Heavy hitters of which something was lost: unlisted, since 1024 were listed; unsaid, since 256 events were in a second";
     GTPU_PATHS_DOWN: Gauge "causeway_gtpu_paths_down" [] "paths",
         "GTP-U paths of sessions whose peer does not answer Echo Requests; 0 unless upf.gtpu.echo.interval is set";
     GTPU_PATH_FAILURES: Counter "causeway_gtpu_path_failures" [] "failures",

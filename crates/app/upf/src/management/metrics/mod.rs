@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{DropReason, NamedCounter};
 use causeway_ports::{CounterUnit, Counters};
-use causeway_types::Time;
+use causeway_types::{Direction, Time};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -164,8 +164,26 @@ impl Exposition {
         let stages = self.stage_packets().map(|stage| (label("by", stage.name), stage.value));
         writer.family(&metric::STAGE_PACKETS, stages)?;
         writer.single(&metric::UNROUTABLE_PACKETS, self.snapshot.unroutable)?;
+        self.heavy_hitters(writer)?;
         writer.single(&metric::GTPU_PATHS_DOWN, self.n4.paths.down)?;
         writer.single(&metric::GTPU_PATH_FAILURES, self.n4.paths.failures)
+    }
+
+    /// Flows have no labels of their own: there would be as many as UEs.
+    fn heavy_hitters(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let list = self.snapshot.heavy_hitters.clone().unwrap_or_default();
+        let of = |direction| list.flows.iter().filter(move |hitter| hitter.flow.direction == direction);
+        let directions = [("uplink", Direction::Uplink), ("downlink", Direction::Downlink)];
+        let values =
+            directions.map(|(name, direction)| (label("direction", name), of(direction).count() as u64));
+        writer.family(&metric::HEAVY_HITTERS, values)?;
+        let values = directions.map(|(name, direction)| {
+            (label("direction", name), of(direction).map(|hitter| hitter.bits_per_second / 8).sum::<u64>())
+        });
+        writer.family(&metric::HEAVY_HITTER_OCTETS, values)?;
+        writer.single(&metric::HEAVY_HITTERS_FOUND, list.counts.detector.reports)?;
+        let lost = [("unlisted", list.counts.unlisted), ("unsaid", list.counts.unsaid)];
+        writer.family(&metric::HEAVY_HITTERS_LOST, lost.map(|(what, count)| (label("what", what), count)))
     }
 
     /// Those of the fast path are there whatever the data plane.

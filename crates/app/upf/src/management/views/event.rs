@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::HeavyHitterView;
+
 /// An event, with its time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TimedEvent {
@@ -59,6 +61,18 @@ pub enum EventView {
         /// The receiver.
         to: String,
     },
+    /// A flow has become a heavy hitter.
+    HeavyHitter {
+        /// The flow.
+        #[serde(flatten)]
+        hitter: HeavyHitterView,
+    },
+    /// A flow is a heavy hitter no longer.
+    HeavyHitterOver {
+        /// The flow, with its last rate.
+        #[serde(flatten)]
+        hitter: HeavyHitterView,
+    },
     /// The client was too slow: events before this one are missing.
     Lost {
         /// How many.
@@ -78,6 +92,8 @@ impl EventView {
             Self::PathUp { .. } => "path_up",
             Self::PathDown { .. } => "path_down",
             Self::ReportSent { .. } => "report_sent",
+            Self::HeavyHitter { .. } => "heavy_hitter",
+            Self::HeavyHitterOver { .. } => "heavy_hitter_over",
             Self::Lost { .. } => "lost",
         }
     }

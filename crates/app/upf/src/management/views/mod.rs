@@ -6,6 +6,7 @@
 mod association;
 mod event;
 mod explanation;
+mod heavy_hitter;
 mod problem;
 mod rules;
 mod session;
@@ -19,6 +20,8 @@ pub use explanation::{
     ExplanationView, MatchedRulesView, PacketView, PdrTrialView, QerVerdictView, ReasonView, SentView,
     SessionTrialView, UrrVerdictView, VolumeView,
 };
+pub(crate) use heavy_hitter::ue_text;
+pub use heavy_hitter::{HeavyHitterView, HeavyHittersView, TransportFlowView};
 pub use problem::ProblemView;
 pub use rules::{
     BarView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView, TunnelView, UrrView,

@@ -15,6 +15,8 @@ const KINDS = {
   path_up: ['Path up', 'good'],
   path_down: ['Path down', 'bad'],
   report_sent: ['Session report sent', 'plain'],
+  heavy_hitter: ['Heavy hitter', 'bad'],
+  heavy_hitter_over: ['Heavy hitter over', 'plain'],
   lost: ['Events lost', 'bad'],
 };
 

@@ -1,0 +1,119 @@
+//! What is looked for in the traffic.
+
+use std::fmt;
+
+use causeway_dataplane::{FlowKind, HeavyHitterSettings, Threshold};
+use causeway_types::{Bitrate, Span};
+use serde::Serialize;
+
+use super::enums::HeavyFlow;
+use super::model::Upf;
+use super::problem::Problem;
+use super::section::Section;
+use super::serialize::{octets, shown_if_any, span};
+use super::{quantities, values};
+
+/// What is looked for in the traffic.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Traffic {
+    /// Flows of a high rate.
+    pub heavy_hitters: HeavyHitters,
+}
+
+impl Traffic {
+    pub(super) fn read(traffic: &mut Section<'_>) -> Self {
+        Self { heavy_hitters: traffic.section("heavy_hitters", HeavyHitters::read) }
+    }
+}
+
+/// How heavy hitters are looked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HeavyHitters {
+    /// From which rate on a flow is heavy; `None`: nobody looks.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<FlowRate>,
+    /// The time over which rates are measured.
+    #[serde(serialize_with = "span")]
+    pub window: Span,
+    /// Memory of the counts of each packet thread, in octets.
+    #[serde(serialize_with = "octets")]
+    pub memory: u64,
+    /// What is one flow.
+    pub flow: HeavyFlow,
+}
+
+impl Default for HeavyHitters {
+    fn default() -> Self {
+        Self { threshold: None, window: Span::from_secs(1), memory: 1 << 20, flow: HeavyFlow::UeAddress }
+    }
+}
+
+impl HeavyHitters {
+    fn read(heavy: &mut Section<'_>) -> Self {
+        let default = Self::default();
+        Self {
+            threshold: heavy.value("threshold", FlowRate::read),
+            window: heavy.value("window", quantities::positive_span).unwrap_or(default.window),
+            memory: heavy.value("memory", quantities::octets).unwrap_or(default.memory),
+            flow: heavy.value("flow", values::word).unwrap_or_default(),
+        }
+    }
+
+    /// The settings of the data plane, with a seed that nobody knows; `None`: nobody looks.
+    pub(crate) fn settings(&self, seed: u64) -> Option<HeavyHitterSettings> {
+        Some(HeavyHitterSettings {
+            threshold: self.threshold?.0,
+            window: self.window,
+            memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
+            kind: match self.flow {
+                HeavyFlow::UeAddress => FlowKind::UeAddress,
+                HeavyFlow::FiveTuple => FlowKind::FiveTuple,
+            },
+            seed,
+        })
+    }
+}
+
+/// The rate of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRate(pub Threshold);
+
+impl FlowRate {
+    /// A bit rate, or packets a second: `5000pps`.
+    fn read(text: &str) -> Result<Self, Problem> {
+        let packets = text.strip_suffix("pps").and_then(|number| number.trim_end().parse::<u64>().ok());
+        let bits = || quantities::bitrate(text).ok().map(|rate| rate.kbps().saturating_mul(1000));
+        let rate = packets.map(Threshold::PacketsPerSecond).or_else(|| bits().map(Threshold::BitsPerSecond));
+        rate.map(Self).ok_or_else(|| {
+            values::wrong(text, "a bit rate or a rate of packets, for example 20Mbps or 5000pps")
+        })
+    }
+}
+
+impl fmt::Display for FlowRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Threshold::PacketsPerSecond(packets) => write!(f, "{packets}pps"),
+            Threshold::BitsPerSecond(bits) => {
+                // It was read as a bit rate.
+                f.write_str(&quantities::bitrate_text(
+                    Bitrate::from_kbps(bits / 1000).unwrap_or(Bitrate::MAX),
+                ))
+            }
+        }
+    }
+}
+
+/// The problems of this section, each with its key.
+pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
+    let key = |name: &str| format!("upf.traffic.heavy_hitters.{name}");
+    let heavy = &upf.traffic.heavy_hitters;
+    let Some(settings) = heavy.settings(0) else { return Vec::new() };
+    if upf.dataplane.is_switch() {
+        return vec![(key("threshold"), Problem::SwitchTraffic)];
+    }
+    match settings.sliding() {
+        Ok(_) => Vec::new(),
+        Err(error) => vec![(key("threshold"), Problem::HeavyHitters { error })],
+    }
+}

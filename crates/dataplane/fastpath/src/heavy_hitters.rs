@@ -1,0 +1,104 @@
+//! Heavy hitters among the packets that the flow entries forward.
+//!
+//! The frames that a batch has queued are looked at together: at its end, and before a packet of it goes to the slow path,
+//! which looks at that packet itself. So packets are looked at in the order in which they were received, and a packet costs
+//! nothing where nobody looks for heavy hitters.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use causeway_dataplane::{Exit, FiveTuple, QueuedPacket, TransmitQueue};
+use causeway_packet::gtpu::{Message, Packet};
+use causeway_packet::{BATCH, Batch, UserPacket};
+use causeway_slowpath::five_tuple;
+use causeway_types::{Direction, Seid, Teid, Time};
+
+use crate::batch::general::{GeneralPacket, GeneralStage};
+use crate::batch::state::{BatchState, NO_ENTRY_ID, NextStage, UPLINK};
+use crate::engine::FastPath;
+use crate::table::key::FlowKey;
+
+impl FastPath {
+    /// Looks at the frames that were queued since the last call. `is_last`: the batch has ended.
+    #[inline(never)]
+    pub(crate) fn observe_queued<const IS_UPLINK: bool>(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        (state, general): (&BatchState, &[GeneralPacket]),
+        queue: &TransmitQueue,
+        is_last: bool,
+    ) {
+        let packets = queue.packets().get(self.observed_entries..).unwrap_or_default();
+        self.observed_entries = if is_last { 0 } else { queue.packets().len() };
+        let Self { slow_path, table, programs, topology_index, leases, .. } = self;
+        let general_of = |index: usize| general.iter().find(|packet| usize::from(packet.index) == index);
+        let matched = |index: usize| match general_of(index)?.stage {
+            GeneralStage::Matched { program, entry, .. } => Some((program, entry)),
+            _ => None,
+        };
+        let seen = packets.iter().filter_map(|packet| {
+            let QueuedPacket::Frame(index, exit) = *packet else { return None };
+            // The usual direction, but for packets that another UPF sends towards the UE.
+            let direction = match general.is_empty() {
+                true => None,
+                false => matched(index).and_then(|(program, _)| Some(programs.at(program)?.direction)),
+            };
+            let usual = if IS_UPLINK == UPLINK { Direction::Uplink } else { Direction::Downlink };
+            let (flow, octets) = match has_fields(state, index) {
+                true => fields::<IS_UPLINK>(state, index),
+                false => of_frame(batch, index, exit)?,
+            };
+            Some((direction.unwrap_or(usual), flow, octets, index))
+        });
+        let entry_of = |index: usize| matched(index).map_or(state.entries[index % BATCH], |(_, entry)| entry);
+        let tunnel = |index: usize| {
+            let entry = table.entry(entry_of(index))?;
+            match FlowKey::at(entry.scope, entry.key) {
+                FlowKey::Tunnel(teid, local) => Some((Teid::new(teid)?, topology_index.local_addr(local)?)),
+                FlowKey::Ipv4(..) | FlowKey::Ipv6(..) => None,
+            }
+        };
+        // Of several sessions with a UE address one has the flow entry.
+        let owns = |index: usize, seid: Seid| {
+            leases.get(&seid).is_some_and(|lease| lease.entries().contains(&entry_of(index)))
+        };
+        slow_path.observe_packets(now, seen, tunnel, owns);
+    }
+}
+
+/// Whether the packet was parsed into the fields of the batch.
+#[inline(always)]
+const fn has_fields(state: &BatchState, index: usize) -> bool {
+    let at = index % BATCH;
+    state.ids[at] != NO_ENTRY_ID || matches!(state.next_stages[at], NextStage::Action(_))
+}
+
+/// The flow of a packet with fields, and its octets.
+#[inline(always)]
+fn fields<const IS_UPLINK: bool>(state: &BatchState, index: usize) -> (FiveTuple, u32) {
+    let (at, key) = (index % BATCH, state.packet_key(index));
+    let local = IpAddr::V4(Ipv4Addr::from_bits(state.locals[at]));
+    let remote = IpAddr::V4(Ipv4Addr::from_bits(key.remote()));
+    // Without ports they are zero.
+    let (local_port, remote_port) = ((state.ports[at] >> 16) as u16, state.ports[at] as u16);
+    let (addresses, ports) = match IS_UPLINK {
+        UPLINK => ((local, remote), (local_port, remote_port)),
+        _ => ((remote, local), (remote_port, local_port)),
+    };
+    (FiveTuple { addresses, ports, protocol: key.protocol() }, state.lens[at])
+}
+
+/// The same of a frame that is transmitted.
+#[inline(never)]
+fn of_frame(batch: &Batch, index: usize, exit: Exit) -> Option<(FiveTuple, u32)> {
+    let frame = batch.data(index)?;
+    let packet = match exit {
+        Exit::Network(_) => frame,
+        Exit::Tunnel { .. } => match Packet::parse(frame).ok()?.message {
+            Message::GPdu(packet) => packet,
+            _ => return None,
+        },
+    };
+    let user = UserPacket::parse(packet).ok()?;
+    Some((five_tuple(&user.flow), u32::try_from(user.len()).unwrap_or(u32::MAX)))
+}

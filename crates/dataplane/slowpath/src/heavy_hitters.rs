@@ -1,0 +1,113 @@
+//! Heavy hitters among the packets that are forwarded.
+
+use std::net::IpAddr;
+
+use causeway_dataplane::{Event, FiveTuple, FlowKind, HeavyFlow, HeavyHitterList, HeavyHitterSettings};
+use causeway_model::{Pdr, PduSessionType};
+use causeway_packet::{Flow, UserPacket};
+use causeway_traffic::heavy::{Change, HeavyHitters};
+use causeway_types::{Direction, IpNet, Seid, Teid, Time};
+
+use crate::engine::SlowPath;
+use crate::session::direction_of;
+
+/// The detector with its list.
+pub type HeavyFlows = HeavyHitters<HeavyFlow>;
+
+/// The addresses, ports and protocol of a packet.
+pub fn five_tuple(flow: &Flow) -> FiveTuple {
+    let ports = flow.ports.map_or((0, 0), |ports| (ports.src, ports.dst));
+    FiveTuple { addresses: (flow.src, flow.dst), ports, protocol: flow.protocol.0 }
+}
+
+/// The flow of a packet, as it is shown.
+fn heavy_flow(kind: FlowKind, session: Option<Seid>, direction: Direction, packet: &FiveTuple) -> HeavyFlow {
+    let address = packet.ue(direction);
+    let bits = if address.is_ipv4() { 32 } else { 64 };
+    let ue = IpNet::new(address, bits).unwrap_or_else(|_| address.into());
+    HeavyFlow { session, direction, ue, transport: (kind == FlowKind::FiveTuple).then_some(*packet) }
+}
+
+impl SlowPath {
+    /// Whether somebody looks for heavy hitters: [`SlowPath::observe_packet`] has an effect.
+    #[inline]
+    pub const fn has_heavy_hitters(&self) -> bool {
+        self.heavy_hitters.is_some()
+    }
+
+    /// The detector with its list, for tests.
+    pub fn heavy_flows(&self) -> Option<&HeavyFlows> {
+        self.heavy_hitters.as_deref()
+    }
+
+    /// Takes packets that were forwarded, in order: direction, addresses and ports, octets, and a number. `tunnel` says
+    /// from which local tunnel the packet of a number came, if it came from one, and `owns` whether it can be of a session.
+    #[inline]
+    pub fn observe_packets(
+        &mut self,
+        now: Time,
+        packets: impl Iterator<Item = (Direction, FiveTuple, u32, usize)>,
+        tunnel: impl Fn(usize) -> Option<(Teid, IpAddr)>,
+        owns: impl Fn(usize, Seid) -> bool,
+    ) {
+        let Self { heavy_hitters, index, .. } = self;
+        let Some(heavy) = heavy_hitters else { return };
+        let keys = heavy.keys();
+        for (direction, packet, octets, number) in packets {
+            let describe = || {
+                let by_tunnel = tunnel(number).and_then(|(teid, local)| index.session_of_tunnel(teid, local));
+                let by_address = || {
+                    let (source, destination) = packet.addresses;
+                    let ue = if direction == Direction::Uplink { source } else { destination };
+                    index.sessions_of_ue(ue).into_iter().find(|seid| owns(number, *seid))
+                };
+                heavy_flow(keys.kind(), by_tunnel.or_else(by_address), direction, &packet)
+            };
+            heavy.observe(keys.key(direction, &packet), octets, now, describe);
+        }
+    }
+
+    /// Takes a packet that a PDR of a session has matched and that was forwarded. Ethernet frames have no UE address,
+    /// and are not looked at.
+    pub(crate) fn observe_forwarded(&mut self, now: Time, seid: Seid, pdr: &Pdr, packet: &[u8]) {
+        if self.heavy_hitters.is_none() {
+            return;
+        }
+        let is_ip = self.sessions.get(&seid).is_some_and(|it| it.rules.pdu_type == PduSessionType::Ip);
+        let user = UserPacket::parse(packet);
+        if let (true, Ok(user), Some(heavy)) = (is_ip, user, &mut self.heavy_hitters) {
+            let (keys, direction, packet) = (heavy.keys(), direction_of(pdr), five_tuple(&user.flow));
+            let octets = u32::try_from(user.len()).unwrap_or(u32::MAX);
+            let describe = || heavy_flow(keys.kind(), Some(seid), direction, &packet);
+            heavy.observe(keys.key(direction, &packet), octets, now, describe);
+        }
+    }
+
+    pub(crate) fn look_for_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        if self.heavy_hitters.as_ref().map(|heavy| heavy.settings()) == settings {
+            return;
+        }
+        if let Some(mut former) = self.heavy_hitters.take() {
+            former.end_all(now);
+            let ended = std::iter::from_fn(|| former.poll_change());
+            self.events.extend(ended.map(event));
+        }
+        self.heavy_hitters = settings.and_then(|settings| HeavyHitters::new(settings).ok()).map(Box::new);
+    }
+
+    pub(crate) fn heavy_hitter_list(&self, now: Time) -> Option<HeavyHitterList> {
+        let heavy = self.heavy_hitters.as_ref()?;
+        Some(HeavyHitterList { flows: heavy.listed(now).collect(), counts: heavy.counts() })
+    }
+
+    pub(crate) fn heavy_hitter_event(&mut self) -> Option<Event> {
+        self.heavy_hitters.as_mut()?.poll_change().map(event)
+    }
+}
+
+fn event(change: Change<HeavyFlow>) -> Event {
+    match change {
+        Change::Began(hitter) => Event::HeavyHitter { hitter: Box::new(hitter), is_over: false },
+        Change::Ended(hitter) => Event::HeavyHitter { hitter: Box::new(hitter), is_over: true },
+    }
+}

@@ -1,0 +1,253 @@
+//! The heavy hitters of today: a detector with a list of the flows that are heavy now.
+//!
+//! [`HeavyHitters`] is what a data plane needs beside its packets: it takes each packet, lists a flow from its report on,
+//! counts its packets exactly while it is listed, and ends it when they are below half of the threshold for a window, by
+//! a timer too, so that a flow without packets ends. What a flow is, beside its key, is the data plane's: `T`.
+//!
+//! ```
+//! use causeway_traffic::heavy::{Change, FlowKind, HeavyHitterSettings, HeavyHitters, Threshold};
+//! use causeway_traffic::FiveTuple;
+//! use causeway_types::{Direction, Span, Time};
+//!
+//! let settings = HeavyHitterSettings {
+//!     threshold: Threshold::PacketsPerSecond(100),
+//!     window: Span::from_secs(1),
+//!     memory: 1 << 20,
+//!     kind: FlowKind::UeAddress,
+//!     seed: 7,
+//! };
+//! let mut heavy = HeavyHitters::new(&settings)?;
+//! let (ue, host) = ([10, 45, 0, 2].into(), [198, 51, 100, 9].into());
+//! let packet = FiveTuple { addresses: (ue, host), ports: (4000, 443), protocol: 17 };
+//! let key = heavy.keys().key(Direction::Uplink, &packet);
+//! let at = |millis| Time::from_secs(1000) + Span::from_millis(millis);
+//! (0..1000).for_each(|packet| heavy.observe(key, 1200, at(packet), || "the first UE"));
+//! assert!(matches!(heavy.poll_change(), Some(Change::Began(flow)) if flow.flow == "the first UE"));
+//! assert_eq!(heavy.listed(at(1000)).map(|flow| flow.packets_per_second).collect::<Vec<_>>(), [1000]);
+//! // Silence: the timer alone.
+//! while let Some(next) = heavy.next_deadline() {
+//!     heavy.advance(next);
+//! }
+//! assert!(matches!(heavy.poll_change(), Some(Change::Ended(_))));
+//! # Ok::<(), causeway_traffic::ConfigError>(())
+//! ```
+
+mod list;
+mod settings;
+
+use std::collections::VecDeque;
+
+use causeway_types::{Span, Time};
+
+use crate::{ConfigError, Key, Outcome, Sliding, Statistics};
+use list::List;
+
+pub use list::MAX_LISTED;
+pub use settings::{FlowKind, HeavyHitterKeys, HeavyHitterSettings, Threshold};
+
+/// Changes in a second, at most; further ones are not said, and counted.
+const CHANGES_PER_SECOND: u32 = 256;
+
+/// A flow that is heavy, at a time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedFlow<T> {
+    /// What it is.
+    pub flow: T,
+    /// Since when it is listed.
+    pub since: Time,
+    /// Bits of IP packets in a second, over the last window, or since it is listed if that is shorter.
+    pub bits_per_second: u64,
+    /// The same of IP packets.
+    pub packets_per_second: u64,
+}
+
+/// A change of the list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change<T> {
+    /// The flow has become heavy.
+    Began(ListedFlow<T>),
+    /// It is no longer; with its last rate.
+    Ended(ListedFlow<T>),
+}
+
+/// What has been counted. All counters wrap after 2^64.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HeavyHitterCounts {
+    /// Those of the detector.
+    pub detector: Statistics,
+    /// Flows in the list now.
+    pub listed: u64,
+    /// Heavy flows that were not listed, since the list was full.
+    pub unlisted: u64,
+    /// Changes that were not said, since there were too many in a second.
+    pub unsaid: u64,
+}
+
+impl HeavyHitterCounts {
+    /// The sum of those of two detectors.
+    #[must_use]
+    pub const fn with(&self, other: &Self) -> Self {
+        let (one, more) = (&self.detector, &other.detector);
+        Self {
+            detector: Statistics {
+                reports: one.reports + more.reports,
+                replacements: one.replacements + more.replacements,
+                saturations: one.saturations + more.saturations,
+                earlier_packets: one.earlier_packets + more.earlier_packets,
+                restarts: one.restarts + more.restarts,
+            },
+            listed: self.listed + other.listed,
+            unlisted: self.unlisted + other.unlisted,
+            unsaid: self.unsaid + other.unsaid,
+        }
+    }
+}
+
+/// A detector with its list. Its memory does not grow, but for the list, which has at most [`MAX_LISTED`] flows.
+#[derive(Clone, Debug)]
+pub struct HeavyHitters<T> {
+    settings: HeavyHitterSettings,
+    keys: HeavyHitterKeys,
+    detector: Sliding,
+    list: List<T>,
+    changes: VecDeque<Change<T>>,
+    /// When the list is looked at again; `None`: it is empty.
+    next_look: Option<Time>,
+    /// The second in which changes are counted, and their number.
+    second: (Time, u32),
+    counts: HeavyHitterCounts,
+}
+
+impl<T: Clone> HeavyHitters<T> {
+    /// With an empty list.
+    ///
+    /// # Errors
+    /// As for [`HeavyHitterSettings::sliding`].
+    pub fn new(settings: &HeavyHitterSettings) -> Result<Self, ConfigError> {
+        Ok(Self {
+            settings: *settings,
+            keys: settings.keys(),
+            detector: Sliding::new(&settings.sliding()?)?,
+            list: List::new(settings.window),
+            changes: VecDeque::new(),
+            next_look: None,
+            second: (Time::default(), 0),
+            counts: HeavyHitterCounts::default(),
+        })
+    }
+
+    /// How heavy hitters are looked for.
+    pub const fn settings(&self) -> &HeavyHitterSettings {
+        &self.settings
+    }
+
+    /// Makes the keys of packets.
+    pub const fn keys(&self) -> HeavyHitterKeys {
+        self.keys
+    }
+
+    /// The detector.
+    pub const fn detector(&self) -> &Sliding {
+        &self.detector
+    }
+
+    /// Takes a packet of this many octets. `describe` is called when its flow is listed.
+    #[inline]
+    pub fn observe(&mut self, key: Key, octets: u32, now: Time, describe: impl FnOnce() -> T) {
+        match self.detector.observe(key, octets, now) {
+            Outcome::Untracked | Outcome::Light => {}
+            Outcome::Heavy if self.list.count(key, octets) => {}
+            outcome => self.begin(key, octets, now, outcome.is_report(), describe),
+        }
+    }
+
+    /// Lists a flow that is heavy.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, key: Key, octets: u32, now: Time, is_report: bool, describe: impl FnOnce() -> T) {
+        // A flow that lost its slot and got one again is still listed.
+        if self.list.count(key, octets) {
+            return;
+        }
+        if self.list.is_full() {
+            self.counts.unlisted += u64::from(is_report);
+            return;
+        }
+        let began = self.list.insert(key, octets, now, describe());
+        self.next_look.get_or_insert(now + self.step());
+        self.say(now, Change::Began(began));
+    }
+
+    /// The time between two looks at the list.
+    fn step(&self) -> Span {
+        self.settings.window / 4
+    }
+
+    /// When to call [`advance`](Self::advance) next; `None`: no flow is listed.
+    pub const fn next_deadline(&self) -> Option<Time> {
+        self.next_look
+    }
+
+    /// Ends flows that are heavy no longer. O(listed flows), each quarter of a window.
+    pub fn advance(&mut self, now: Time) {
+        if self.next_look.is_none_or(|next| next > now) {
+            return;
+        }
+        let HeavyHitterSettings { threshold, window, .. } = self.settings;
+        // A flow is listed for a window at least.
+        let is_over = |flow: &ListedFlow<T>| {
+            now.since(flow.since) >= window
+                && match threshold {
+                    Threshold::BitsPerSecond(bits) => flow.bits_per_second < bits.div_ceil(2),
+                    Threshold::PacketsPerSecond(packets) => flow.packets_per_second < packets.div_ceil(2),
+                }
+        };
+        for ended in self.list.look(now, is_over) {
+            self.say(now, Change::Ended(ended));
+        }
+        self.next_look = (!self.list.is_empty()).then(|| now + self.step());
+    }
+
+    /// Ends all flows, since nothing is looked for any longer.
+    pub fn end_all(&mut self, now: Time) {
+        for ended in self.list.look(now, |_| true) {
+            self.say(now, Change::Ended(ended));
+        }
+        self.next_look = None;
+    }
+
+    /// The next change of the list, the oldest first.
+    pub fn poll_change(&mut self) -> Option<Change<T>> {
+        self.changes.pop_front()
+    }
+
+    /// The flows that are heavy, in no order.
+    pub fn listed(&self, now: Time) -> impl Iterator<Item = ListedFlow<T>> {
+        self.list.flows(now)
+    }
+
+    /// What has been counted.
+    pub fn counts(&self) -> HeavyHitterCounts {
+        HeavyHitterCounts {
+            detector: self.detector.statistics(),
+            listed: self.list.len() as u64,
+            ..self.counts
+        }
+    }
+
+    fn say(&mut self, now: Time, change: Change<T>) {
+        let (begin, said) = &mut self.second;
+        if now.since(*begin) >= Span::from_secs(1) {
+            (*begin, *said) = (now, 0);
+        }
+        if *said >= CHANGES_PER_SECOND {
+            self.counts.unsaid += 1;
+            return;
+        }
+        *said += 1;
+        self.changes.push_back(change);
+    }
+}
+
+#[cfg(test)]
+mod tests;
