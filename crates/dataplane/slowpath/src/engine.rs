@@ -60,6 +60,8 @@ pub struct SlowPath {
     pub(crate) events: VecDeque<Event>,
     pub(crate) applications: Arc<Applications>,
     pub(crate) transmit_queue: VecDeque<(Egress, Vec<u8>)>,
+    /// Timers of sessions expire on request alone.
+    pub(crate) leaves_timers: bool,
 }
 
 impl SlowPath {
@@ -86,6 +88,7 @@ impl SlowPath {
             events: VecDeque::new(),
             applications: Arc::default(),
             transmit_queue: VecDeque::new(),
+            leaves_timers: false,
         }
     }
 

@@ -93,6 +93,7 @@ impl SlowPath {
             events: VecDeque::new(),
             applications: Arc::clone(&self.applications),
             transmit_queue: VecDeque::new(),
+            leaves_timers: self.leaves_timers,
         }
     }
 
