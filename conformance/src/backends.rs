@@ -1,7 +1,11 @@
 //! The data planes under test.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_hybrid::Hybrid;
 use causeway_p4::{Contract, profiles};
 use causeway_slowpath::{Limits, SlowPath, WhenFull};
 use causeway_switch::backend::InProcess;
@@ -9,6 +13,7 @@ use causeway_switch::driver::Program;
 use causeway_types::Span;
 
 use crate::oracle::{self, Oracle};
+use crate::random_placement::RandomPlacement;
 use crate::setup::Setup;
 
 /// A data plane that cases are run against.
@@ -104,6 +109,40 @@ impl Backend for SwitchBackend {
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let program = Program::from(self.contract);
         Box::new(InProcess::new(&program, topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+/// The hybrid UPF: a switch in profile `hip4` in front of the fast path, where random rules move between any two steps.
+#[derive(Clone, Debug)]
+pub struct HybridBackend {
+    /// Which rules move when.
+    pub seed: u64,
+    /// Counts the rules whose packets the switch has forwarded after a move.
+    pub flipped: Arc<AtomicU64>,
+}
+
+impl Backend for HybridBackend {
+    fn name(&self) -> &'static str {
+        "hybrid"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        let limits = limits(setup);
+        let software = FastPath::new(topology.clone(), limits).unwrap_or_else(|error| panic!("{error}"));
+        let config = causeway_hybrid::Config {
+            changes_per_second: u32::MAX,
+            // Packets take no time.
+            longest_stay: Span::ZERO,
+            strict: true,
+            read_interval: None,
+            retry_refused: Span::ZERO,
+            ..causeway_hybrid::Config::default()
+        };
+        let program = Program::from(&profiles::HIP4);
+        let (software, placement) =
+            (Box::new(software), Box::new(RandomPlacement::new(self.seed, Arc::clone(&self.flipped))));
+        let upf = Hybrid::new(&program, &topology, limits, software, placement, config);
+        Box::new(upf.unwrap_or_else(|error| panic!("{error}")))
     }
 }
 

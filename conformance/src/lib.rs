@@ -40,6 +40,7 @@ mod message;
 pub mod oracle;
 mod packet;
 mod payload;
+mod random_placement;
 mod record;
 pub mod register;
 mod runner;
@@ -50,7 +51,7 @@ mod user_packet;
 mod variables;
 
 pub use backends::{
-    BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, limits,
+    BACKENDS, Backend, FastPathBackend, HybridBackend, OracleBackend, SlowPathBackend, SwitchBackend, limits,
 };
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
