@@ -22,6 +22,8 @@ pub(crate) enum Subject {
     Xplane,
     /// Cloud gaming.
     Gaming,
+    /// The hybrid UPF.
+    Hybrid,
 }
 
 impl Subject {
@@ -31,9 +33,13 @@ impl Subject {
             Self::HeavyHitters => HEAVY_HITTERS,
             Self::Xplane => XPLANE,
             Self::Gaming => GAMING,
+            Self::Hybrid => HYBRID,
         }
     }
 }
+
+const HYBRID: &str = "A switch in front of software, on generated traces in simulated time: which rules are on the switch, beside chapter 3 of \
+S. K. Singh's thesis. docs/hybrid.md describes the data plane, the placements and the simulation.";
 
 const HEAVY_HITTERS: &str = "Detectors of heavy hitters on generated traces: those of Causeway, the one of chapter 4 of S. K. Singh's thesis, and \
 those of others, with the same memory on the same packets. docs/heavy-hitters.md describes the detectors and the traces.";

@@ -2,6 +2,7 @@
 
 mod gaming;
 mod heavy;
+mod hybrid;
 mod quick;
 mod train;
 mod xplane;
