@@ -1,7 +1,11 @@
 //! The data planes under test.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_hybrid::Hybrid;
 use causeway_memory::ModelParameters;
 use causeway_p4::{Contract, profiles};
 use causeway_slowpath::{Limits, SlowPath, WhenFull};
@@ -11,6 +15,7 @@ use causeway_types::Span;
 use causeway_xplane::{ModelPlane, Sizes};
 
 use crate::oracle::{self, Oracle};
+use crate::random_placement::RandomPlacement;
 use crate::setup::Setup;
 
 /// A data plane that cases are run against.
@@ -128,6 +133,40 @@ impl Backend for XPlaneBackend {
         let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
         let plane = ModelPlane::over_model(topology, limits(setup), parameters, Self::SIZES, 1);
         Box::new(plane.unwrap_or_else(|| panic!("the tables are too large")))
+    }
+}
+
+/// The hybrid UPF: a switch in profile `hip4` in front of the fast path, where random rules move between any two steps.
+#[derive(Clone, Debug)]
+pub struct HybridBackend {
+    /// Which rules move when.
+    pub seed: u64,
+    /// Counts the rules whose packets the switch has forwarded after a move.
+    pub flipped: Arc<AtomicU64>,
+}
+
+impl Backend for HybridBackend {
+    fn name(&self) -> &'static str {
+        "hybrid"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        let limits = limits(setup);
+        let software = FastPath::new(topology.clone(), limits).unwrap_or_else(|error| panic!("{error}"));
+        let config = causeway_hybrid::Config {
+            changes_per_second: u32::MAX,
+            // Packets take no time.
+            longest_stay: Span::ZERO,
+            strict: true,
+            read_interval: None,
+            retry_refused: Span::ZERO,
+            ..causeway_hybrid::Config::default()
+        };
+        let program = Program::from(&profiles::HIP4);
+        let (software, placement) =
+            (Box::new(software), Box::new(RandomPlacement::new(self.seed, Arc::clone(&self.flipped))));
+        let upf = Hybrid::new(&program, &topology, limits, software, placement, config);
+        Box::new(upf.unwrap_or_else(|error| panic!("{error}")))
     }
 }
 

@@ -41,6 +41,7 @@ mod message;
 pub mod oracle;
 mod packet;
 mod payload;
+mod random_placement;
 mod record;
 pub mod register;
 mod runner;
@@ -52,7 +53,8 @@ mod variables;
 
 pub use accel::{BEGIN as ACCEL_TABLE_BEGIN, END as ACCEL_TABLE_END, accel_shares};
 pub use backends::{
-    BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, XPlaneBackend, limits,
+    BACKENDS, Backend, FastPathBackend, HybridBackend, OracleBackend, SlowPathBackend, SwitchBackend,
+    XPlaneBackend, limits,
 };
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};

@@ -11,6 +11,7 @@ mod bmv2;
 #[path = "../../../crates/dataplane/p4runtime/tests/p4runtime/driver/bmv2_tools.rs"]
 mod bmv2_tools;
 mod grpc;
+mod hybrid;
 #[allow(dead_code, unreachable_pub, reason = "tests of the daemon need more of it")]
 #[path = "../../../crates/app/upf/tests/upf/common/namespace.rs"]
 mod namespace;
@@ -129,6 +130,7 @@ fn main() -> ExitCode {
         trials.extend(oracle::trials(&suite));
         trials.extend(switch::trials(&suite));
         trials.extend(xplane::trials(&suite));
+        trials.extend(hybrid::trials(&suite));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
     if let Err(error) = capture.write() {

@@ -12,6 +12,7 @@ use crate::accel;
 use crate::gaming::{fig40, fig41, fig42, table8};
 use crate::heavy::{fig18, fig30, fig31, fig32, fig33};
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
+use crate::hybrid::{share, thesis};
 use crate::outcome::Outcome;
 use crate::page::{Subject, write_page};
 use crate::row_writer::Rows;
@@ -95,6 +96,12 @@ pub enum Experiment {
     GamingTable8,
     /// All experiments on cloud gaming, on one page
     Gaming,
+    /// Hybrid UPF: the share of the packets on the switch, by how rules are placed
+    HybridShare,
+    /// Hybrid UPF: the thresholds of the thesis
+    HybridThesis,
+    /// All experiments on the hybrid UPF, on one page
+    Hybrid,
 }
 
 /// The size of experiments.
@@ -260,6 +267,7 @@ impl Experiment {
             Self::Hh => vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33],
             Self::Accel => vec![Self::AccelTable1, Self::AccelFig8, Self::AccelFig9],
             Self::Gaming => vec![Self::GamingFig40, Self::GamingFig41, Self::GamingFig42, Self::GamingTable8],
+            Self::Hybrid => vec![Self::HybridShare, Self::HybridThesis],
             one => vec![one],
         }
     }
@@ -288,6 +296,7 @@ impl Experiment {
             Self::Gaming | Self::GamingFig40 | Self::GamingFig41 | Self::GamingFig42 | Self::GamingTable8 => {
                 Subject::Gaming
             }
+            Self::HybridShare | Self::HybridThesis | Self::Hybrid => Subject::Hybrid,
         }
     }
 
@@ -323,6 +332,8 @@ impl Experiment {
             Self::GamingFig41 => fig41::run(common, rows, progress),
             Self::GamingFig42 | Self::Gaming => fig42::run(common, rows, progress),
             Self::GamingTable8 => table8::run(common, rows, progress),
+            Self::HybridShare | Self::Hybrid => share::run(common, rows, progress),
+            Self::HybridThesis => thesis::run(common, rows, progress),
         }
     }
 }

@@ -4,8 +4,9 @@
 //! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] has
 //! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF. [`heavy`]
 //! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`xplane`] has the memory path
-//! of X-PLANE over the model of external memory, and its figures. [`accel`] has the figures of AccelUPF. [`gaming`] has
-//! the figures on cloud gaming, and [`training`] makes models of application classes. [`run`] is the command line. `docs/experiments.md`, `docs/heavy-hitters.md` and
+//! of X-PLANE over the model of external memory, and its figures. [`accel`] has the figures of AccelUPF. [`hybrid`] passes
+//! traces through a switch in front of software. [`gaming`] has the figures on cloud gaming, and [`training`] makes
+//! models of application classes. [`run`] is the command line. `docs/experiments.md`, `docs/heavy-hitters.md` and
 //! `docs/application-classes.md` describe all of it.
 //!
 //! ```
@@ -34,6 +35,7 @@ mod error;
 pub mod gaming;
 pub mod heavy;
 pub mod hip4;
+pub mod hybrid;
 pub mod measure;
 pub mod outcome;
 mod page;

@@ -24,6 +24,8 @@ pub(crate) enum Subject {
     Accel,
     /// Cloud gaming.
     Gaming,
+    /// The hybrid UPF.
+    Hybrid,
 }
 
 impl Subject {
@@ -34,9 +36,13 @@ impl Subject {
             Self::Xplane => XPLANE,
             Self::Accel => ACCEL,
             Self::Gaming => GAMING,
+            Self::Hybrid => HYBRID,
         }
     }
 }
+
+const HYBRID: &str = "A switch in front of software, on generated traces in simulated time: which rules are on the switch, beside chapter 3 of \
+S. K. Singh's thesis. docs/hybrid.md describes the data plane, the placements and the simulation.";
 
 const HEAVY_HITTERS: &str = "Detectors of heavy hitters on generated traces: those of Causeway, the one of chapter 4 of S. K. Singh's thesis, and \
 those of others, with the same memory on the same packets. docs/heavy-hitters.md describes the detectors and the traces.";

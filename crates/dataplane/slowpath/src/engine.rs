@@ -66,6 +66,8 @@ pub struct SlowPath {
     pub(crate) transmit_queue: VecDeque<(Egress, Vec<u8>)>,
     /// `None`: nobody looks for heavy hitters.
     pub(crate) heavy_hitters: Option<Box<HeavyFlows>>,
+    /// Timers of sessions expire on request alone.
+    pub(crate) leaves_timers: bool,
 }
 
 impl SlowPath {
@@ -94,6 +96,7 @@ impl SlowPath {
             applications: Arc::default(),
             transmit_queue: VecDeque::new(),
             heavy_hitters: None,
+            leaves_timers: false,
         }
     }
 

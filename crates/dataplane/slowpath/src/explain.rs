@@ -101,6 +101,7 @@ impl SlowPath {
             applications: Arc::clone(&self.applications),
             transmit_queue: VecDeque::new(),
             heavy_hitters: None,
+            leaves_timers: self.leaves_timers,
         }
     }
 

@@ -120,7 +120,7 @@ impl Timers {
 impl SlowPath {
     /// Expires the timers that are due, in their order.
     pub(crate) fn expire(&mut self, now: Time) {
-        while self.expire_one(now) {}
+        while self.expired_session(now).is_some() && self.expire_one(now) {}
     }
 
     /// Expires the first timer that is due; `false` when none is.

@@ -35,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod armed;
 pub mod backend;
 mod count;
 pub mod driver;
@@ -47,5 +48,6 @@ pub mod pulling;
 pub mod ranges;
 mod tables;
 
+pub use armed::RULES as ARMED_RULES;
 pub use count::Count;
 pub use id::SwitchPdr;

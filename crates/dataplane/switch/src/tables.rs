@@ -3,7 +3,7 @@
 use causeway_p4::names::table;
 
 /// All tables; each profile has some of them.
-pub(crate) const TABLES: [&str; 54] = [
+pub(crate) const TABLES: [&str; 55] = [
     table::SOURCE_GUARD,
     table::SOURCE_GUARD_IPV6,
     table::COMPLEX,
@@ -58,6 +58,7 @@ pub(crate) const TABLES: [&str; 54] = [
     table::CLOSED,
     table::CLOSED_IPV6,
     table::PUNT_PORTS,
+    crate::armed::TABLE,
 ];
 
 /// Whether packets of the table are from UEs.

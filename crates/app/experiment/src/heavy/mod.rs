@@ -75,7 +75,7 @@ fn methods(common: &Common) -> Result<Vec<Method>, crate::ExperimentError> {
 }
 
 /// The note below all tables.
-const GENERATED: &str = "The traces are generated, with as many packets and flows a second as the thesis says of its captures, \
+pub(crate) const GENERATED: &str = "The traces are generated, with as many packets and flows a second as the thesis says of its captures, \
 which cannot be had here; so its figures and these are not of the same packets. All detectors of a row see the same packets.";
 /// The note on competitors.
 const COMPETITORS: &str = "Each detector is tuned for each memory by the same search, on a trace of another seed: the table of the search is \

@@ -3,6 +3,7 @@
 mod accel;
 mod gaming;
 mod heavy;
+mod hybrid;
 mod quick;
 mod train;
 mod xplane;

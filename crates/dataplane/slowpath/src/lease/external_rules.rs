@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Disposition, Ingress, Plan};
+use causeway_dataplane::{ApplyError, Ingress, PacketEngine, Plan};
 use causeway_model::{Pdr, RuleSet, Usage};
 use causeway_types::{PdrId, Seid, Time, UrrId};
 
@@ -44,7 +44,129 @@ pub struct PlanPreview {
     pub exhausted: BTreeSet<UrrId>,
 }
 
+/// A data plane that can stand behind a switch: it has every rule, and learns what the switch has counted.
+///
+/// It expires no session's timers by itself any more after [`Software::leave_timers`]: the switch's backend reads the
+/// session's counters first, then calls [`Software::expire_session`].
+pub trait Software: PacketEngine + std::fmt::Debug + Send {
+    /// From now on timers of sessions expire by [`Software::expire_session`] alone.
+    fn leave_timers(&mut self);
+
+    /// The result of a plan, without applying it.
+    ///
+    /// # Errors
+    /// Those of applying it.
+    fn preview_plan(&mut self, now: Time, plan: &Plan) -> Result<PlanPreview, ApplyError>;
+
+    /// The rules of a session; `None`: there is no such session.
+    fn rules_of(&mut self, now: Time, seid: Seid) -> Option<&RuleSet>;
+
+    /// Whether there is such a session.
+    fn has_session(&self, seid: Seid) -> bool;
+
+    /// The URRs of a session whose quota is exhausted.
+    fn exhausted_of(&mut self, now: Time, seid: Seid) -> BTreeSet<UrrId>;
+
+    /// Adds usage that was counted elsewhere; reports that become due are events.
+    fn add_usage(&mut self, now: Time, seid: Seid, readings: &[CounterReading<'_>]);
+
+    /// Records packets of a session that were counted elsewhere, for no URR.
+    fn record_activity(&mut self, now: Time, seid: Seid);
+
+    /// The sessions with timers that are due, each once, in the order of their first timer.
+    fn due_sessions(&self, now: Time) -> Vec<Seid>;
+
+    /// Expires the timers of a session that are due.
+    fn expire_session(&mut self, now: Time, seid: Seid);
+
+    /// When the next timer of a session expires.
+    fn next_session_timer(&self) -> Option<Time>;
+
+    /// Expires the timers of GTP-U paths that are due.
+    fn advance_paths(&mut self, now: Time);
+
+    /// When the next timer of a GTP-U path expires.
+    fn next_path_timer(&self) -> Option<Time>;
+
+    /// The other sessions with a UE address that overlaps one of this session.
+    fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid>;
+
+    /// The session whose rules a packet that was just processed concerned; `None`: none, or several.
+    fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid>;
+}
+
+impl Software for SlowPath {
+    fn leave_timers(&mut self) {
+        Self::leave_timers(self);
+    }
+
+    fn preview_plan(&mut self, now: Time, plan: &Plan) -> Result<PlanPreview, ApplyError> {
+        Self::preview_plan(self, now, plan)
+    }
+
+    fn rules_of(&mut self, _: Time, seid: Seid) -> Option<&RuleSet> {
+        Self::rules_of(self, seid)
+    }
+
+    fn has_session(&self, seid: Seid) -> bool {
+        Self::rules_of(self, seid).is_some()
+    }
+
+    fn exhausted_of(&mut self, _: Time, seid: Seid) -> BTreeSet<UrrId> {
+        Self::exhausted_of(self, seid)
+    }
+
+    fn add_usage(&mut self, now: Time, seid: Seid, readings: &[CounterReading<'_>]) {
+        Self::add_usage(self, now, seid, readings);
+    }
+
+    fn record_activity(&mut self, now: Time, seid: Seid) {
+        Self::record_activity(self, now, seid);
+    }
+
+    fn due_sessions(&self, now: Time) -> Vec<Seid> {
+        Self::due_sessions(self, now)
+    }
+
+    fn expire_session(&mut self, now: Time, seid: Seid) {
+        Self::expire_session(self, now, seid);
+    }
+
+    fn next_session_timer(&self) -> Option<Time> {
+        Self::next_session_timer(self)
+    }
+
+    fn advance_paths(&mut self, now: Time) {
+        Self::advance_paths(self, now);
+    }
+
+    fn next_path_timer(&self) -> Option<Time> {
+        Self::next_path_timer(self)
+    }
+
+    fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid> {
+        Self::overlapping_sessions(self, seid)
+    }
+
+    fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid> {
+        Self::session_for_packet(self, ingress, packet)
+    }
+}
+
 impl SlowPath {
+    /// From now on timers of sessions expire by [`SlowPath::expire_session`] alone.
+    pub const fn leave_timers(&mut self) {
+        self.leaves_timers = true;
+    }
+
+    /// The session whose rules a packet concerns; `None`: none, or several.
+    pub fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid> {
+        match self.sessions_for_packet(ingress, packet).as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        }
+    }
+
     /// The result of a plan, without applying it.
     ///
     /// # Errors
@@ -54,19 +176,6 @@ impl SlowPath {
         session.check_urrs(now);
         let exhausted = session.exhausted();
         Ok(PlanPreview { rules: session.rules, exhausted })
-    }
-
-    /// Applies a plan without expiring timers first, of this session or others.
-    ///
-    /// # Errors
-    /// As [`causeway_dataplane::Dataplane::apply`].
-    pub fn apply_without_timers(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        self.apply_plan(now, plan)
-    }
-
-    /// Handles a packet without expiring timers first. Transmitted packets are queued until a flush.
-    pub fn process_without_timers(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
-        self.receive(now, ingress, packet)
     }
 
     /// The rules of a session.

@@ -16,7 +16,7 @@ mod profile;
 mod rule_action;
 mod settle;
 
-pub use external_rules::{CounterReading, PacketCount, PlanPreview};
+pub use external_rules::{CounterReading, PacketCount, PlanPreview, Software};
 pub use grant::{Grant, MeterGrant};
 pub use lookup::{LookupEntry, LookupKey, UeMatch};
 pub use measured_state::MeasuredState;
@@ -53,7 +53,7 @@ pub enum Destination {
 impl SlowPath {
     /// The session whose timer expires next, if it is due.
     pub fn expired_session(&self, now: Time) -> Option<Seid> {
-        self.timers.first_due(now, self.shared.wall)
+        self.timers.first_due(now, self.shared.wall).filter(|_| !self.leaves_timers)
     }
 
     /// The sessions whose rules a packet may concern.

@@ -27,6 +27,9 @@ pub struct Config {
     /// Whether rules whose packets the switch can match but not treat as required are handled by the software behind
     /// it, which receives their packets through the CPU port; otherwise they are refused.
     pub falls_back: bool,
+    /// Whether every rule is in the software, and the switch has only those that [`super::Switch::place`] moves there; the
+    /// switch must be one that sends the packets of other rules to the software.
+    pub places: bool,
     /// The minimum time between the starts of two passes of a reader. `None`: counters are read only when an operation
     /// or a timer waits for them, or on [`super::Switch::read_all_counters`].
     pub pace: Option<Span>,
@@ -68,6 +71,7 @@ impl Config {
             drain: Span::from_millis(1),
             pulling: pulling::Config::CAREFUL,
             falls_back: true,
+            places: false,
             pace: Some(Span::ZERO),
             express: 500,
             drop_read_interval: Some(Span::from_secs(2)),

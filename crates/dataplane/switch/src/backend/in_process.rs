@@ -1,7 +1,6 @@
 //! The backend with packets: a UPF on the model of a switch, with in-process ports.
 
-use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU8;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -10,14 +9,14 @@ use causeway_dataplane::{
     Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology, Transmit,
 };
 use causeway_model::Applications;
-use causeway_packet::{Ipv4, UserPacket, gtpu};
+use causeway_packet::{UserPacket, gtpu};
 use causeway_slowpath::Limits;
-use causeway_types::{NetworkInstance, Span, Time, WallClock};
+use causeway_types::{Span, Time, WallClock};
 
 use super::compile_session::LookupKey;
-use super::cpu_port::{self, GTPU_PORT};
 use super::drop_reason::reason_of;
-use super::local_model::{N3, N6, local_config, parts, with_guards};
+use super::local_model::{local_config, parts, with_guards};
+use super::ports::Ports;
 use super::start::StartError;
 use super::switch::Switch;
 use crate::Count;
@@ -44,7 +43,7 @@ pub enum InProcessError {
 #[derive(Debug)]
 pub struct InProcess<D = Model<Upf>> {
     switch: Switch<D>,
-    network: Option<NetworkInstance>,
+    ports: Ports,
     /// The counters are read after each packet.
     looks: bool,
     /// Counters of packets that the switch handled alone.
@@ -60,9 +59,9 @@ impl InProcess {
     /// # Errors
     /// The program or the topology does not fit.
     pub fn new(program: &Program, topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
-        let network = topology.networks.first().map(|network| network.instance.clone());
+        let ports = Ports::new(&topology);
         let (model, program, config) = parts(program, topology, limits)?;
-        Ok(Self::with_switch(Switch::new(model, &program, config)?, network))
+        Ok(Self::with_switch(Switch::new(model, &program, config)?, ports))
     }
 
     /// The same, whose counters are read at this interval, whatever packets arrive.
@@ -85,9 +84,9 @@ impl<D: WithPorts> InProcess<D> {
         topology: Topology,
         limits: Limits,
     ) -> Result<Self, StartError> {
-        let network = topology.networks.first().map(|network| network.instance.clone());
+        let ports = Ports::new(&topology);
         let switch = Switch::new(driver, &with_guards(program), local_config(topology, limits))?;
-        Ok(Self::with_switch(switch, network))
+        Ok(Self::with_switch(switch, ports))
     }
 
     /// The same, over a switch whose octets after QoS enforcement are those of received frames: see
@@ -98,10 +97,10 @@ impl<D: WithPorts> InProcess<D> {
         self
     }
 
-    fn with_switch(switch: Switch<D>, network: Option<NetworkInstance>) -> Self {
+    fn with_switch(switch: Switch<D>, ports: Ports) -> Self {
         Self {
             switch,
-            network,
+            ports,
             looks: true,
             counters: Counters::default(),
             now: Time::default(),
@@ -122,43 +121,9 @@ impl<D: WithPorts> InProcess<D> {
     /// Collects the frames that the model has transmitted.
     fn collect(&mut self) {
         while let Some((port, frame)) = self.switch.driver().poll_sent() {
-            if let Some(sent) = self.egress_of(port, &frame) {
+            if let Some(sent) = self.ports.egress_of(port, &frame) {
                 self.outbox.push(sent);
             }
-        }
-    }
-
-    fn egress_of(&self, port: u16, frame: &[u8]) -> Option<(Egress, Vec<u8>)> {
-        let packet = frame.get(14..)?;
-        if port == N6 {
-            return Some((Egress::Ip { network: self.network.clone()? }, packet.to_vec()));
-        }
-        let ip = Ipv4::parse(packet).ok()?;
-        let port = u16::from_be_bytes(*ip.payload().get(2..)?.first_chunk::<2>()?);
-        let peer = SocketAddr::new(IpAddr::V4(ip.dst()), port);
-        let egress = Egress::Gtpu {
-            local: IpAddr::V4(ip.src()),
-            peer,
-            tos: ip.tos(),
-            hops: NonZeroU8::new(ip.ttl()).filter(|hops| hops.get() < cpu_port::HOPS),
-        };
-        Some((egress, ip.payload().get(8..)?.to_vec()))
-    }
-
-    /// The frame of a packet, and its port; `None` if no port of the switch leads there.
-    fn frame_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<(u16, Vec<u8>)> {
-        match ingress {
-            Ingress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos, hops } => {
-                // Unknown hops become 255, which the software receives as unknown again.
-                let hops = hops.or(NonZeroU8::new(u8::MAX));
-                let datagram =
-                    cpu_port::in_udp((*peer.ip(), peer.port()), (*local, GTPU_PORT), (*tos, hops), packet)?;
-                Some((N3, cpu_port::plain_frame(&datagram)))
-            }
-            Ingress::Ip { network } if Some(network) == self.network.as_ref() => {
-                Some((N6, cpu_port::plain_frame(packet)))
-            }
-            Ingress::Gtpu { .. } | Ingress::Ip { .. } | Ingress::Ethernet { .. } => None,
         }
     }
 
@@ -299,7 +264,7 @@ impl<D: WithPorts> PacketEngine for InProcess<D> {
         self.switch.run_without_path_timers(now);
         self.collect();
         self.switch.take_last_fate();
-        let Some((port, frame)) = self.frame_of(ingress, packet) else {
+        let Some((port, frame)) = self.ports.frame_of(ingress, packet) else {
             let fate = Disposition::Dropped(DropReason::NoEgress);
             self.count(ingress, packet.len(), fate);
             return fate;

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::pattern::{Inexpressible, Pattern};
+use crate::SwitchPdr;
+use crate::armed::{self, Arming};
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
 use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
@@ -187,6 +189,18 @@ impl Layout {
         let action = *self.table(table)?.actions.first()?;
         let key = EntryKey { table: self.table(table)?.id, fields: key, priority: 0 };
         Some(Entry { key, action, parameters: vec![index.into()] })
+    }
+
+    /// The key of a number in the table of armed rules; `None`: the program has none.
+    pub(super) fn armed_key(&self, number: SwitchPdr) -> Option<EntryKey> {
+        let table = self.table(armed::TABLE)?.id;
+        Some(EntryKey { table, fields: vec![FieldMatch::Exact(number.0.into())], priority: 0 })
+    }
+
+    /// The entry of a number in the table of armed rules.
+    pub(super) fn armed_entry(&self, number: SwitchPdr, arming: Arming) -> Option<Entry> {
+        let parameters = [(armed::GENERATION, arming.generation.into()), (armed::GAP, arming.micros())];
+        self.entry(self.armed_key(number)?, armed::ACTION, &parameters)
     }
 
     /// Entries of the accounting tables of a side.

@@ -7,8 +7,9 @@
 //!
 //! The steps of a change:
 //!
-//! 1. The software behind the switch, which is the slow path, tries it out: it has every rule, buffers,
-//!    handles signalling, keeps time and reports. If it refuses the change, the change is refused.
+//! 1. The software behind the switch, the slow path or another [`Software`](causeway_slowpath::lease::Software), tries it
+//!    out: it has every rule, buffers, handles signalling, keeps time and reports. If it refuses the change, the change is
+//!    refused.
 //! 2. The rules are compiled to table entries ([`Config`] has the topology). Rules that the program cannot express
 //!    exactly are refused, with the reason; so are rules that exceed a table, with its name. No entry matches more than
 //!    its PDI.
@@ -44,6 +45,8 @@ mod operation;
 mod packet_io;
 mod pattern;
 mod pdr_treatment;
+mod placement;
+mod ports;
 mod reader;
 mod recovery;
 mod requests;
@@ -63,8 +66,11 @@ mod tests;
 pub use config::{Config, Hop, Route, SourceGuardPool};
 pub use in_process::{InProcess, InProcessError, WithPorts};
 pub use layout::UnknownLayout;
+pub use local_model::LocalSwitch;
 pub use notice::Notice;
 pub use operation::{Operation, Progress};
+pub use placement::Places;
+pub use ports::Ports;
 pub use start::StartError;
-pub use switch::{Statistics, Switch};
+pub use switch::{Counted, Statistics, Switch};
 pub use template::{RuleAction, Template};

@@ -6,6 +6,7 @@ use causeway_dataplane::{Applied, ApplyError, Plan, PlanId};
 use causeway_types::Seid;
 use foldhash::fast::RandomState;
 
+use super::placement::Placement;
 use super::reader::AppliedCount;
 
 /// The most frames that wait for an operation.
@@ -30,6 +31,8 @@ pub(super) struct Pending {
     pub(super) session: Seid,
     /// `None`: the rules stay, but their entries are written again.
     pub(super) plan: Option<Plan>,
+    /// Where the session's rules are to be afterwards, if that changes.
+    pub(super) placement: Option<Placement>,
     /// The software has applied it before the switch; its result.
     pub(super) led: Option<Applied>,
     /// Frames of its new rules that arrived before the software had these rules, and their usage.
@@ -37,6 +40,13 @@ pub(super) struct Pending {
     pub(super) usage: Vec<AppliedCount>,
     /// The operation was abandoned: it must not be carried out.
     pub(super) is_abandoned: bool,
+}
+
+impl Pending {
+    /// Its caller waits for its result.
+    const fn is_reported(&self) -> bool {
+        (self.plan.is_some() || self.placement.is_some()) && !self.is_abandoned
+    }
 }
 
 /// All operations that have not ended, and the progress that was not polled.
@@ -59,9 +69,17 @@ impl Operations {
         let operation = Operation(self.submitted);
         self.submitted += 1;
         let (frames, usage) = (Vec::new(), Vec::new());
-        let pending = Pending { session, plan, led: None, frames, usage, is_abandoned: false };
+        let pending =
+            Pending { session, plan, placement: None, led: None, frames, usage, is_abandoned: false };
         self.pending.insert(operation, pending);
         operation
+    }
+
+    /// Sets where the rules of the operation's session are to be afterwards.
+    pub(super) fn set_placement(&mut self, operation: Operation, placement: Placement) {
+        if let Some(pending) = self.pending.get_mut(&operation) {
+            pending.placement = Some(placement);
+        }
     }
 
     /// The operation can begin: those before it of its session have ended.
@@ -136,7 +154,7 @@ impl Operations {
 
     /// The switch has carried the operation out.
     pub(super) fn written(&mut self, operation: Operation) {
-        let is_reported = |pending: &Pending| pending.plan.is_some() && !pending.is_abandoned;
+        let is_reported = |pending: &Pending| pending.is_reported();
         if self.pending.get(&operation).is_some_and(is_reported) {
             self.progress.push_back(Progress::Written(operation));
         }
@@ -149,7 +167,7 @@ impl Operations {
             Ok(_) => self.done += 1,
             Err(_) => self.refused += 1,
         }
-        if pending.plan.is_some() && !pending.is_abandoned {
+        if pending.is_reported() {
             self.progress.push_back(Progress::Done(operation, result));
         }
         Some(pending.session)

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use causeway_dataplane::{Egress, Ingress, PacketEngine};
+use causeway_dataplane::{Egress, Ingress};
+use causeway_model::RuleSet;
 use causeway_packet::gtpu::prefix;
-use causeway_slowpath::SlowPath;
+use causeway_slowpath::lease::Software;
 use causeway_types::{Qfi, Time};
 
 use super::config::Config;
@@ -52,12 +53,10 @@ impl PacketIo {
     pub(super) fn send<D: SwitchDriver>(
         &mut self,
         now: Time,
-        software: &mut SlowPath,
+        out: Vec<(Egress, Vec<u8>)>,
         has_routes: bool,
         requests: &mut Requests<D>,
     ) {
-        let mut out: Vec<(Egress, Vec<u8>)> = Vec::new();
-        software.flush(&mut out);
         for (egress, packet) in out {
             match self.frame_of(&egress, &packet) {
                 // A switch without routes would drop it.
@@ -105,9 +104,10 @@ impl PacketIo {
     /// The ingress and the packet that the software would have received without the switch.
     pub(super) fn ingress_of(
         &self,
+        now: Time,
         frame: &CpuPortFrame<'_>,
         sessions: &Sessions,
-        software: &SlowPath,
+        software: &mut dyn Software,
     ) -> Option<(Ingress, Vec<u8>)> {
         let network = || self.config.topology.networks.first().map(|network| network.instance.clone());
         if frame.is(Punt::Signalling) {
@@ -118,7 +118,13 @@ impl PacketIo {
             let (number, flow) = self.decode_rule_number(frame.rule);
             let rule = sessions.rule(number).filter(|rule| rule.content.is_tunnelled);
             if let Some(rule) = rule {
-                return in_its_tunnel(rule, flow, frame.packet, sessions, software);
+                return in_its_tunnel(
+                    rule,
+                    flow,
+                    frame.packet,
+                    sessions,
+                    software.rules_of(now, rule.session)?,
+                );
             }
             return Some((Ingress::Ip { network: network()? }, frame.packet.to_vec()));
         }
@@ -147,9 +153,9 @@ fn in_its_tunnel(
     flow: Option<u8>,
     packet: &[u8],
     sessions: &Sessions,
-    software: &SlowPath,
+    rules: &RuleSet,
 ) -> Option<(Ingress, Vec<u8>)> {
-    let pdi = &software.rules_of(rule.session)?.pdrs.get(&rule.pdr)?.pdi;
+    let pdi = &rules.pdrs.get(&rule.pdr)?.pdi;
     let tunnel = pdi.tunnel?;
     let local = tunnel.addr.v4?;
     let placed = sessions.get(rule.session).and_then(|state| state.placed.get(&rule.pdr));

@@ -9,7 +9,9 @@ use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
 use super::compile_session::{CompiledRule, LookupKey, NumberContent};
 use super::direct::Filters;
 use super::operation::Operation;
+use super::placement::Places;
 use super::template::RuleAction;
+use crate::armed::Arming;
 use crate::driver::{Entry, Rates};
 use crate::{Count, SwitchPdr};
 
@@ -32,6 +34,10 @@ pub(super) struct SessionState {
     pub(super) fars: BTreeMap<FarId, Arc<Far>>,
     /// The exhausted quotas for which its entries were made.
     pub(super) exhausted: BTreeSet<UrrId>,
+    /// The directions that the switch forwards, uplink first, where the software handles the others.
+    pub(super) places: Places,
+    /// Armed rules that the switch forwards by now.
+    pub(super) flipped: BTreeSet<SwitchPdr>,
     /// The operation in progress, and those that wait for it.
     pub(super) busy: Option<Operation>,
     pub(super) queue: VecDeque<Operation>,
@@ -44,6 +50,8 @@ pub(super) struct PlacedRule {
     pub(super) wanted: CompiledRule,
     /// The number of its template, where the rule is in the entry of its session's number.
     pub(super) template: Option<u16>,
+    /// Its packets still go to the software.
+    pub(super) armed: Option<Arming>,
 }
 
 /// The use of a meter.

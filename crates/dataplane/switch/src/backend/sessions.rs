@@ -11,7 +11,8 @@ use super::allocator::Change;
 use super::compile_session::LookupKey;
 use super::direct::Filters;
 use super::operation::Operation;
-use super::session_state::{NumberRecord, SessionState};
+use super::session_state::{NumberRecord, PlacedRule, SessionState};
+use crate::armed::Arming;
 use crate::{Count, SwitchPdr};
 
 /// Sessions, and rules by number.
@@ -138,6 +139,10 @@ impl Sessions {
         state.guards = change.guards;
         state.meters = change.meters;
         state.placed = change.placed;
+        state.places = change.places;
+        state
+            .flipped
+            .retain(|number| state.placed.values().any(|it| it.number == *number && it.armed.is_some()));
         Replaced { keys, filters: std::mem::replace(&mut state.filters, change.filters) }
     }
 
@@ -160,6 +165,21 @@ impl Sessions {
                 rule.altering = rule.altering.filter(|by| *by != operation);
             }
         }
+    }
+
+    /// An armed rule has forwarded packets: it has flipped. `true`: that is new.
+    pub(super) fn set_flipped(&mut self, number: SwitchPdr) -> bool {
+        let Some(rule) = self.rules.get(&number) else { return false };
+        let Some(state) = self.states.get_mut(&rule.session) else { return false };
+        let is_armed = |placed: &PlacedRule| placed.number == number && placed.armed.is_some();
+        state.placed.get(&rule.pdr).is_some_and(is_armed) && state.flipped.insert(number)
+    }
+
+    /// All rules of a session are armed: the software has had their packets.
+    pub(super) fn rearm(&mut self, seid: Seid, arming: Arming) {
+        let Some(state) = self.states.get_mut(&seid) else { return };
+        state.flipped.clear();
+        state.placed.values_mut().for_each(|placed| placed.armed = Some(arming));
     }
 
     /// The number has retired. Returns its session.

@@ -43,7 +43,7 @@ impl Allocator {
             let before = before.filter(|before| before.number == number);
             let template = self.template_number(number, before, &wanted, change, background)?;
             wanted.rows = rows(&self.layout, &wanted, number, &change.ues)?;
-            let placed = PlacedRule { number, wanted, template };
+            let placed = PlacedRule { number, wanted, template, armed: None };
             if before.is_some_and(|before| before.template != template || !does_alike(before, &placed.wanted))
             {
                 change.altered.push(number);

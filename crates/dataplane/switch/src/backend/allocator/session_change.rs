@@ -13,6 +13,7 @@ use crate::backend::compile_session::{CompiledSession, LookupKey, NumberContent}
 use crate::backend::direct::{Filters, rank};
 use crate::backend::layout::{Layout, Profile};
 use crate::backend::pdr_treatment::unsupported;
+use crate::backend::placement::Places;
 use crate::backend::session_state::{MeterKey, PlacedRule, SessionState};
 use crate::backend::sessions::Sessions;
 use crate::backend::template::{RuleAction, Template};
@@ -47,6 +48,8 @@ pub(in crate::backend) struct Change {
     pub(in crate::backend) left_sessions: Vec<u32>,
     pub(in crate::backend) taken_templates: Vec<Template>,
     pub(in crate::backend) left_templates: Vec<Template>,
+    /// The directions that the switch forwards after the change.
+    pub(in crate::backend) places: Places,
     /// The increase or decrease of each table's entries.
     pub(in crate::backend) tables: BTreeMap<u32, i64>,
     /// The background batch with its templates, which must be written before.
@@ -137,7 +140,7 @@ impl Allocator {
                     Some(placed) => placed.number,
                     None => self.allocate(pdr, &wanted.content, change, background)?,
                 };
-                change.placed.insert(pdr, PlacedRule { number, wanted, template: None });
+                change.placed.insert(pdr, PlacedRule { number, wanted, template: None, armed: None });
             }
         }
         self.change_meters(state, &session.meters, change, &mut updates)?;

@@ -188,6 +188,7 @@ fn entries_of(
     for placed in placed.values() {
         let index = placed.meter().and_then(|of| meters.get(&of)).map_or(0, |(index, _)| *index);
         // They were made before, so there are no errors.
+        entries.extend(placed.armed.and_then(|arming| layout.armed_entry(placed.number, arming)));
         entries.extend(layout.number_entries(placed, index).unwrap_or_default());
         let rows = placed.wanted.rows.iter();
         entries.extend(rows.filter_map(|row| layout.row_entry(placed, row, index).ok()));

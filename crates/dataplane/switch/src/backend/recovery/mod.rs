@@ -11,11 +11,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{HostReachability, Settings, Topology};
-use causeway_types::{Span, Time};
+use causeway_types::{Seid, Span, Time};
 
 use super::layout::Layout;
 use super::notice::{Cause, Notice, ReconcileResult};
 use super::requests::{InFlight, Requests};
+use super::session_state::PlacedRule;
+use super::sessions::Sessions;
 use super::start::StartError;
 use crate::driver::{
     DriverError, Entry, Outcome, Rejected, Reply, Request, SwitchDriver, Update, WriteError,
@@ -255,6 +257,16 @@ impl Recovery {
     /// Whether the switch has reported that it was empty.
     pub(super) fn is_emptied(&self) -> bool {
         self.reconcile.as_ref().is_some_and(|reconcile| reconcile.report.cause == Cause::Emptied)
+    }
+
+    /// The sessions of whose rules the switch has lost entries, when all tables were read.
+    pub(super) fn lost_sessions(&self, sessions: &Sessions) -> BTreeSet<Seid> {
+        let Some(reconcile) = &self.reconcile else { return BTreeSet::new() };
+        let is_lost =
+            |placed: &PlacedRule| placed.wanted.rows.iter().any(|row| !reconcile.found.contains_key(row));
+        let states = sessions.states();
+        let lost = states.filter(|(_, state)| self.is_emptied() || state.placed.values().any(is_lost));
+        lost.map(|(seid, _)| seid).collect()
     }
 
     /// Compares the tables that were read with the desired state: the differences are to be written.

@@ -39,9 +39,9 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// Writes the session again, if quotas were exhausted or granted since its entries were made.
-    pub(super) fn update_for_quota(&mut self, seid: Seid) {
-        let exhausted = self.software.exhausted_of(seid);
-        if self.sessions.get(seid).is_some_and(|state| state.exhausted != exhausted) {
+    pub(super) fn update_for_quota(&mut self, now: Time, seid: Seid) {
+        let Some(state) = self.sessions.get(seid) else { return };
+        if state.exhausted != self.software.exhausted_of(now, seid) {
             self.rewrite(seid);
         }
     }
@@ -74,24 +74,27 @@ impl<D: SwitchDriver> Switch<D> {
 
     fn try_begin(&mut self, now: Time, operation: Operation) -> Result<(), ApplyError> {
         let Some(pending) = self.operations.get(operation) else { return Ok(()) };
-        let (seid, plan) = (pending.session, pending.plan.clone());
+        let (seid, plan, placement) = (pending.session, pending.plan.clone(), pending.placement);
         let PlanPreview { rules, exhausted } = match &plan {
             Some(plan) => self.software.preview_plan(now, plan)?,
             None => PlanPreview {
-                rules: self.software.rules_of(seid).cloned().unwrap_or_default(),
-                exhausted: self.software.exhausted_of(seid),
+                rules: self.software.rules_of(now, seid).cloned().unwrap_or_default(),
+                exhausted: self.software.exhausted_of(now, seid),
             },
         };
-        let (sessions, background) = (&self.sessions, self.writer.background());
-        let (change, updates) =
-            self.allocator.change_session(seid, &rules, &exhausted, sessions, background)?;
+        let (change, updates) = if self.config.places {
+            self.change_placed(seid, &rules, &exhausted, placement)?
+        } else {
+            let (sessions, background) = (&self.sessions, self.writer.background());
+            self.allocator.change_session(seid, &rules, &exhausted, sessions, background)?
+        };
         self.sessions.begin(seid, operation, &change, exhausted);
         self.reader.add_urrs(now, seid, &rules);
         self.reader.read_bases(now, &change.add, &mut self.requests);
         let leads = plan.filter(|plan| self.may_lead(plan, &change.rule_actions()));
         self.writer.begin(operation, seid, change, updates);
         let Some(plan) = leads else { return Ok(()) };
-        match self.software.apply_without_timers(now, &plan) {
+        match self.software.apply(now, &plan) {
             Ok(applied) => {
                 self.send_from_software(now);
                 self.operations.set_led(operation, applied);
@@ -131,7 +134,9 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// Removes the state of a session without rules, numbers and operations.
     pub(super) fn forget_if_over(&mut self, seid: Seid) {
-        if self.software.rules_of(seid).is_none() && self.sessions.remove_if_over(seid) {
+        let may_rest = self.config.places || !self.software.has_session(seid);
+        if may_rest && self.sessions.remove_if_over(seid) {
+            self.reader.remove_urrs(seid, None);
             self.reader.forget_session(seid);
         }
     }
@@ -208,7 +213,7 @@ impl<D: SwitchDriver> Switch<D> {
         let Some(write) = self.writer.take(operation) else { return };
         let PendingWrite { session: seid, change, partitions, .. } = write;
         self.operations.written(operation);
-        let counters = self.usage_needed(operation, &change);
+        let counters = self.usage_needed(now, operation, &change);
         self.reader.add_numbers(now, &change, &partitions, &self.sessions);
         change.gone.iter().filter(|number| change.expire.contains(number)).for_each(|number| {
             self.reader.expire(*number);
@@ -226,11 +231,11 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The counters that must be read before the software applies the plan of an operation: those whose usage it
     /// reports or would otherwise count for other URRs.
-    fn usage_needed(&self, operation: Operation, change: &Change) -> Vec<(SwitchPdr, usize)> {
+    fn usage_needed(&mut self, now: Time, operation: Operation, change: &Change) -> Vec<(SwitchPdr, usize)> {
         let pending = self.operations.get(operation).filter(|pending| pending.led.is_none());
         let Some(plan) = pending.and_then(|pending| pending.plan.as_ref()) else { return Vec::new() };
         let Some(state) = self.sessions.get(plan.session) else { return Vec::new() };
-        let Some(rules) = self.software.rules_of(plan.session) else { return Vec::new() };
+        let Some(rules) = self.software.rules_of(now, plan.session) else { return Vec::new() };
         let concerned = concerned(plan, rules);
         let is_fresh = |number: &SwitchPdr| change.fresh.iter().any(|(_, fresh)| fresh == number);
         let mut needed = Vec::new();
@@ -270,13 +275,13 @@ impl<D: SwitchDriver> Switch<D> {
             }
             (_, Some(applied)) => Ok(applied),
             (Some(_), None) if is_abandoned => Err(BackendError::TimedOut.into()),
-            (Some(plan), None) => self.software.apply_without_timers(now, &plan),
+            (Some(plan), None) => self.software.apply(now, &plan),
             (None, None) => Ok(Applied::default()),
         };
         let failed = result.is_err();
         self.sessions.end_operation(seid, operation);
         self.send_from_software(now);
-        let rules = self.software.rules_of(seid);
+        let rules = self.software.rules_of(now, seid);
         self.reader.remove_urrs(seid, rules);
         if let Some(rules) = rules {
             self.sessions.set_fars(seid, rules);
@@ -292,7 +297,7 @@ impl<D: SwitchDriver> Switch<D> {
         if failed {
             self.enqueue(seid, None);
         } else {
-            self.update_for_quota(seid);
+            self.update_for_quota(now, seid);
         }
     }
 }
@@ -333,7 +338,7 @@ impl<D: SwitchDriver> Switch<D> {
     pub(super) fn reject(&mut self, now: Time, operation: Operation, error: ApplyError) {
         let Some(pending) = self.operations.get(operation) else { return };
         let (seid, plan) = (pending.session, pending.plan.clone());
-        let is_rewrite = plan.is_none();
+        let is_rewrite = plan.is_none() && pending.placement.is_none();
         let led = self.operations.take_led(operation);
         if let Some(PendingWrite { change, is_uncertain, .. }) = self.writer.take(operation) {
             self.sessions.remove_fresh(seid, &change);
@@ -345,14 +350,14 @@ impl<D: SwitchDriver> Switch<D> {
             self.take_back(now, &plan);
         }
         self.end(operation, Err(error));
-        let Some(rules) = self.software.rules_of(seid) else { return };
+        let Some(rules) = self.software.rules_of(now, seid) else { return };
         self.reader.add_urrs(now, seid, rules);
         self.sessions.clear_exhausted(seid);
         if is_rewrite {
             // No other event would write it again.
             self.requests.retry_refused(now, Retry::Rewrite(seid));
         } else {
-            self.update_for_quota(seid);
+            self.update_for_quota(now, seid);
         }
     }
 
@@ -365,7 +370,7 @@ impl<D: SwitchDriver> Switch<D> {
         };
         let ops: Vec<Op> = plan.ops().iter().filter_map(put).collect();
         let back = Plan::update(plan.session, ops);
-        let _was_valid = self.software.apply_without_timers(now, &back);
+        let _was_valid = self.software.apply(now, &back);
         self.send_from_software(now);
     }
 

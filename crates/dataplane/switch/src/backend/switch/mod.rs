@@ -2,14 +2,16 @@
 
 mod changes;
 mod contract;
+mod places;
 mod recovering;
 mod usage;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use causeway_dataplane::{Disposition, Event, Plan, Topology};
+use causeway_dataplane::{Disposition, Egress, Event, Plan, Topology};
 use causeway_slowpath::SlowPath;
+use causeway_slowpath::lease::Software;
 use causeway_types::{Span, Time};
 
 use super::allocator::Allocator;
@@ -26,7 +28,10 @@ use super::requests::{InFlight, Requests, Retry};
 use super::sessions::Sessions;
 use super::start::{StartError, access, bootstrap, fixed_entries};
 use super::writer::{Writer, read_table};
+use places::Placing;
+
 use crate::driver::{Outcome, Program, SwitchDriver, Update};
+pub use places::Counted;
 
 /// A UPF on a switch.
 ///
@@ -37,7 +42,7 @@ pub struct Switch<D> {
     layout: Arc<Layout>,
     config: Arc<Config>,
     /// The software behind the switch.
-    software: SlowPath,
+    software: Box<dyn Software>,
     requests: Requests<D>,
     sessions: Sessions,
     operations: Operations,
@@ -49,6 +54,7 @@ pub struct Switch<D> {
     notices: VecDeque<Notice>,
     /// The fate of the packet that the software has handled last.
     last_fate: Option<Disposition>,
+    placing: Placing,
 }
 
 impl<D: SwitchDriver> Switch<D> {
@@ -59,6 +65,21 @@ impl<D: SwitchDriver> Switch<D> {
     /// # Errors
     /// The program or the configuration is invalid.
     pub fn new(driver: D, program: &Program, config: Config) -> Result<Self, StartError> {
+        let software = SlowPath::new(config.topology.clone(), config.limits);
+        Self::with_software(driver, program, config, Box::new(software))
+    }
+
+    /// The same, with this software behind the switch, which has the topology of the configuration.
+    ///
+    /// # Errors
+    /// The program or the configuration is invalid.
+    pub fn with_software(
+        driver: D,
+        program: &Program,
+        config: Config,
+        mut software: Box<dyn Software>,
+    ) -> Result<Self, StartError> {
+        software.leave_timers();
         let layout = Arc::new(Layout::new(program)?);
         if !config.topology.gtpu.iter().any(|end| end.addr.v4.is_some()) {
             return Err(StartError::NoAddress);
@@ -72,7 +93,7 @@ impl<D: SwitchDriver> Switch<D> {
         writer.background().push(recovery.base_entries().into_iter().map(Update::Insert).collect());
         writer.background().push(templates);
         Ok(Self {
-            software: SlowPath::new(config.topology.clone(), config.limits),
+            software,
             requests: Requests::new(driver, config.retry),
             sessions: Sessions::default(),
             operations: Operations::default(),
@@ -85,6 +106,7 @@ impl<D: SwitchDriver> Switch<D> {
             config,
             notices: VecDeque::new(),
             last_fate: None,
+            placing: Placing::default(),
         })
     }
 
@@ -120,7 +142,7 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// The same without the timers of GTP-U paths, which expire between packets and plans only.
-    pub(super) fn run_without_path_timers(&mut self, now: Time) {
+    pub fn run_without_path_timers(&mut self, now: Time) {
         self.reader.wake();
         while self.run_one(now) {}
     }
@@ -154,7 +176,7 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The next event for the control plane, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        causeway_dataplane::Dataplane::poll_event(&mut self.software)
+        self.software.poll_event()
     }
 
     /// The next notice for the operator, oldest first.
@@ -164,7 +186,18 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The topology that it was built with, with the present addresses of the host.
     pub fn topology(&self) -> &Topology {
-        causeway_dataplane::PacketEngine::topology(&self.software)
+        self.software.topology()
+    }
+
+    /// The software behind the switch. Its rules change by plans of the switch alone, except those of sessions that the
+    /// switch does not have ([`Switch::has_session`]).
+    pub fn software(&mut self) -> &mut dyn Software {
+        &mut *self.software
+    }
+
+    /// The same, for queries.
+    pub fn software_ref(&self) -> &dyn Software {
+        &*self.software
     }
 
     /// The driver.
@@ -300,12 +333,13 @@ impl<D: SwitchDriver> Switch<D> {
             }
             return;
         }
-        match self.packet_io.ingress_of(&parsed, &self.sessions, &self.software) {
+        match self.packet_io.ingress_of(now, &parsed, &self.sessions, &mut *self.software) {
             Some((ingress, packet)) => {
-                self.last_fate = Some(self.software.process_without_timers(now, &ingress, &packet));
-                self.send_from_software(now);
+                let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+                self.last_fate = Some(self.software.process(now, &ingress, &packet, &mut sent));
+                self.send(now, sent);
                 // It may have exhausted a quota.
-                session.into_iter().for_each(|seid| self.update_for_quota(seid));
+                session.into_iter().for_each(|seid| self.update_for_quota(now, seid));
             }
             None => self.packet_io.ignore(),
         }
@@ -313,8 +347,17 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// Sends the software's packets, in order.
     fn send_from_software(&mut self, now: Time) {
+        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        self.software.flush(&mut sent);
+        self.send(now, sent);
+    }
+
+    fn send(&mut self, now: Time, packets: Vec<(Egress, Vec<u8>)>) {
+        if self.config.places {
+            return self.placing.released.extend(packets);
+        }
         let has_routes = !self.recovery.is_in_progress();
-        self.packet_io.send(now, &mut self.software, has_routes, &mut self.requests);
+        self.packet_io.send(now, packets, has_routes, &mut self.requests);
     }
 }
 
@@ -336,7 +379,7 @@ impl<D> Switch<D> {
     }
 
     /// The counter of drops by reason.
-    pub(super) fn drop_counter(&self) -> u32 {
+    pub fn drop_counter(&self) -> u32 {
         self.layout.drops
     }
 
@@ -387,10 +430,6 @@ mod observed {
         /// The ids of the tables that the backend fills.
         pub(in crate::backend) fn tables(&self) -> Vec<u32> {
             self.layout.filled().map(|table| table.id).collect()
-        }
-
-        pub(in crate::backend) const fn software(&self) -> &SlowPath {
-            &self.software
         }
 
         pub(in crate::backend) const fn sessions(&self) -> &Sessions {

@@ -57,6 +57,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         // Templates are compared with their final state.
         self.writer.background().forget();
+        self.rearm_lost();
         self.recovery.compare(&mut DesiredState {
             allocator: &self.allocator,
             writer: &self.writer,

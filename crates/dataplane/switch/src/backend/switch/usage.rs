@@ -19,6 +19,7 @@ impl<D: SwitchDriver> Switch<D> {
         if end.has_lost {
             self.recovery.suspect(now);
         }
+        self.record_placed(side, &end.readings);
         let counted = self.reader.record(now, side, &end.readings, &mut self.sessions);
         let mut applied = Vec::new();
         for (counted, fresh) in counted {
@@ -100,7 +101,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.reader.end_timer(seid);
         self.software.expire_session(now, seid);
         self.send_from_software(now);
-        self.update_for_quota(seid);
+        self.update_for_quota(now, seid);
     }
 
     /// The software counts usage: all readings of a session together, so that the reports of its first packet do not
@@ -136,7 +137,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         if !readings.is_empty() {
             self.software.add_usage(now, *seid, &readings);
-            self.update_for_quota(*seid);
+            self.update_for_quota(now, *seid);
         }
     }
 }

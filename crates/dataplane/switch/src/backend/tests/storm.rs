@@ -221,7 +221,7 @@ impl Storm {
         let filtered = self.switch.sessions().states().filter(|(_, state)| !state.filters.is_empty());
         self.done.filtered += filtered.count() as u64;
         for (place, expected) in self.sessions.iter().enumerate() {
-            let state = self.switch.software().rules_of(Seid(place as u64 + 1));
+            let state = self.switch.software().rules_of(Time::default(), Seid(place as u64 + 1));
             let parts = |rules: &RuleSet| (rules.pdrs.clone(), rules.fars.clone(), rules.qers.clone());
             assert_eq!(state.map(parts), expected.as_ref().map(parts), "seed {}: session {place}", self.seed);
         }

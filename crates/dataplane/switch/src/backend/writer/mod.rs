@@ -6,7 +6,7 @@
 mod background_writes;
 mod read_back;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, BackendError};
@@ -18,6 +18,7 @@ use super::layout::Layout;
 use super::operation::Operation;
 use super::requests::{InFlight, Requests, Retry, WriteOwner};
 use crate::SwitchPdr;
+use crate::armed::Arming;
 use crate::driver::{DriverError, Outcome, Rejected, Reply, Request, SwitchDriver, Update};
 use crate::pendulum::{Batch, Command, Partition};
 use read_back::ReadBack;
@@ -141,6 +142,13 @@ impl Writer {
     pub(super) fn set_uncertain(&mut self, operation: Operation) {
         if let Some(write) = self.writes.get_mut(&operation) {
             write.is_uncertain = true;
+        }
+    }
+
+    /// Arms the rules that writes in progress add to sessions whose entries the switch has lost.
+    pub(super) fn rearm(&mut self, layout: &Layout, lost: &BTreeSet<Seid>, arming: Arming) {
+        for write in self.writes.values_mut().filter(|write| lost.contains(&write.session)) {
+            write.change.rearm(layout, arming, &mut write.updates);
         }
     }
 

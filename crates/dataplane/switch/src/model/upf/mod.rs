@@ -8,6 +8,7 @@
 mod by_index;
 mod codes;
 mod keys;
+mod leave;
 mod names;
 mod packet;
 mod parser;
@@ -22,11 +23,13 @@ use std::net::Ipv4Addr;
 use causeway_types::Time;
 
 pub use codes::{Command, DropReason, Punt};
+pub use leave::SoftwarePort;
 pub use names::UnknownProgram;
 
 use super::{Colour, Pipeline, QueuedPacket, State};
 use crate::driver::Program;
 use crate::meters::{METERED, Meters};
+use leave::{ForSoftware, Leaving};
 use names::Names;
 use packet::{Family, Forward, Packet};
 
@@ -36,6 +39,8 @@ pub struct Upf {
     names: Names,
     cpu_port: u16,
     local: Vec<Ipv4Addr>,
+    /// Where packets go that the switch does not forward, if a software data plane is behind it.
+    leaving: Option<Leaving>,
 }
 
 /// A frame on its way to its queue.
@@ -65,7 +70,19 @@ impl Upf {
     /// # Errors
     /// The program is not one of the UPF's, or of a profile that is not modelled.
     pub fn new(program: &Program, cpu_port: u16, local: Vec<Ipv4Addr>) -> Result<Self, UnknownProgram> {
-        Ok(Self { names: Names::new(program)?, cpu_port, local })
+        Ok(Self { names: Names::new(program)?, cpu_port, local, leaving: None })
+    }
+
+    /// The same in front of a software data plane, which gets every packet that the switch does not forward.
+    ///
+    /// # Errors
+    /// The profile is `direct`, whose programs have no table of armed rules.
+    pub fn with_software(mut self, software: SoftwarePort) -> Result<Self, UnknownProgram> {
+        if self.names.by_index.is_some() || self.names.table(crate::armed::TABLE).is_none() {
+            return Err(UnknownProgram::Missing("table armed_rules, which profile direct does not have"));
+        }
+        self.leaving = Some(Leaving::new(software));
+        Ok(self)
     }
 
     /// Replaces the addresses at which GTP-U arrives.
@@ -208,11 +225,7 @@ impl Upf {
             let _default = self.apply(state, packet, table::PUNT_PORTS);
         } else if packet.command != Some(Command::Send) {
             let _queue_zero = self.apply(state, packet, table::QUEUE_ASSIGNMENT);
-            let tables: &[&str] = match (packet.forward, packet.family) {
-                (Some(Forward::Encapsulate), _) => &[table::TUNNEL_EXACT, table::TUNNEL_LPM],
-                (_, Some(Family::V6)) => &[table::NETWORK_LPM_IPV6],
-                (_, _) => &[table::NETWORK_EXACT, table::NETWORK_LPM],
-            };
+            let tables = routes(packet);
             if self.first(state, packet, tables).is_err() {
                 packet.drop = Some(DropReason::NoEgress);
             } else if packet.drop.is_none() {
@@ -241,7 +254,17 @@ impl Pipeline for Upf {
             Some(Command::Process) | None => {}
         }
         let is_user_packet = matches!(packet.command, None | Some(Command::Process));
-        if packet.drop.is_none() && packet.punt.is_none() && is_user_packet {
+        if let Some(Leaving { to, .. }) = self.leaving.as_ref().filter(|_| port != self.cpu_port) {
+            let to = to.port;
+            let stays = packet.drop.is_none()
+                && packet.punt.is_none()
+                && !matches!(self.forward_or_leave(state, now, &mut packet), Err(ForSoftware));
+            if !stays {
+                let (octets, packet) = (frame.len() as u64, ProcessedFrame::Punted(frame.to_vec()));
+                out.push(QueuedPacket { port: to, queue: 0, octets, packet });
+                return;
+            }
+        } else if packet.drop.is_none() && packet.punt.is_none() && is_user_packet {
             self.treat(state, now, &mut packet);
         }
         if packet.drop.is_none() {
@@ -286,6 +309,15 @@ impl ProcessedFrame {
         match self {
             Self::Forwarded { frame, .. } | Self::Punted(frame) => frame,
         }
+    }
+}
+
+/// The tables with the next hop of a packet.
+fn routes(packet: &Packet) -> &'static [&'static str] {
+    match (packet.forward, packet.family) {
+        (Some(Forward::Encapsulate), _) => &[table::TUNNEL_EXACT, table::TUNNEL_LPM],
+        (_, Some(Family::V6)) => &[table::NETWORK_LPM_IPV6],
+        (_, _) => &[table::NETWORK_EXACT, table::NETWORK_LPM],
     }
 }
 

@@ -1,0 +1,84 @@
+//! The fast path behind a switch: usage that the switch has counted is added in the slow path, while no flow entry of the
+//! session has counts of its own.
+
+use std::collections::BTreeSet;
+
+use causeway_dataplane::{ApplyError, Ingress, Plan};
+use causeway_model::RuleSet;
+use causeway_slowpath::SlowPath;
+use causeway_slowpath::lease::{CounterReading, PlanPreview, Software};
+use causeway_types::{Seid, Time, UrrId};
+
+use crate::FastPath;
+
+impl FastPath {
+    /// Does something with a session in the slow path, which has all its counts then. A dormant session becomes active.
+    fn with_settled<T>(&mut self, now: Time, seid: Seid, act: impl FnOnce(&mut SlowPath) -> T) -> T {
+        self.activate(seid, now);
+        self.settle_lease(seid);
+        let done = act(&mut self.slow_path);
+        self.grant_lease(seid, now);
+        self.limit_active(now);
+        done
+    }
+}
+
+impl Software for FastPath {
+    fn leave_timers(&mut self) {
+        self.slow_path.leave_timers();
+    }
+
+    fn preview_plan(&mut self, now: Time, plan: &Plan) -> Result<PlanPreview, ApplyError> {
+        self.activate_affected(now, plan);
+        self.with_settled(now, plan.session, |slow_path| slow_path.preview_plan(now, plan))
+    }
+
+    fn rules_of(&mut self, now: Time, seid: Seid) -> Option<&RuleSet> {
+        self.activate(seid, now);
+        self.slow_path.rules_of(seid)
+    }
+
+    fn has_session(&self, seid: Seid) -> bool {
+        self.dormant.has(seid) || self.slow_path.rules_of(seid).is_some()
+    }
+
+    fn exhausted_of(&mut self, now: Time, seid: Seid) -> BTreeSet<UrrId> {
+        self.with_settled(now, seid, |slow_path| slow_path.exhausted_of(now, seid))
+    }
+
+    fn add_usage(&mut self, now: Time, seid: Seid, readings: &[CounterReading<'_>]) {
+        self.with_settled(now, seid, |slow_path| slow_path.add_usage(now, seid, readings));
+    }
+
+    fn record_activity(&mut self, now: Time, seid: Seid) {
+        self.with_settled(now, seid, |slow_path| slow_path.record_activity(now, seid));
+    }
+
+    fn due_sessions(&self, now: Time) -> Vec<Seid> {
+        self.slow_path.due_sessions(now)
+    }
+
+    fn expire_session(&mut self, now: Time, seid: Seid) {
+        self.with_settled(now, seid, |slow_path| slow_path.expire_session(now, seid));
+    }
+
+    fn next_session_timer(&self) -> Option<Time> {
+        self.slow_path.next_session_timer()
+    }
+
+    fn advance_paths(&mut self, now: Time) {
+        self.slow_path.advance_paths(now);
+    }
+
+    fn next_path_timer(&self) -> Option<Time> {
+        self.slow_path.next_path_timer()
+    }
+
+    fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid> {
+        self.slow_path.overlapping_sessions(seid)
+    }
+
+    fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid> {
+        self.slow_path.session_for_packet(ingress, packet)
+    }
+}

@@ -1,0 +1,392 @@
+//! The moves of rules, as a state machine: it takes wishes and what has happened, and returns the commands for the switch.
+//!
+//! ```text
+//! software -> promoting -> armed -> switch -> demoting -> software
+//! ```
+//!
+//! A rule is armed until the switch has forwarded one of its packets. A move that fails leaves the rule where it was. At
+//! any moment the switch may return a rule by itself: its session has changed, or a quota is exhausted.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use causeway_types::{Seid, Span, Time};
+use foldhash::fast::RandomState;
+
+use crate::config::Config;
+use crate::placement::Wish;
+use crate::rule::Rule;
+
+/// How often the gap of an armed rule is halved, when its patience is over.
+const HALVING: Span = Span::from_millis(250);
+
+/// A rule that comes back within this time was demoted too early.
+const AGAIN: Span = Span::from_secs(5);
+
+/// Waits that are kept for statistics.
+const KEPT: usize = 4096;
+
+/// Demotions and refusals that are remembered, before those are forgotten that no longer matter.
+const REMEMBERED: usize = 65_536;
+
+/// Where a rule is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In the software.
+    Software,
+    /// Its entries are being written.
+    Promoting,
+    /// On the switch, which sends its packets to the software until there is a gap between them.
+    Armed {
+        /// The gap.
+        gap: Span,
+    },
+    /// The switch forwards its packets.
+    Switch,
+    /// Its entries are being removed.
+    Demoting,
+}
+
+impl Place {
+    /// In lower case, for operators.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Software => "software",
+            Self::Promoting => "promoting",
+            Self::Armed { .. } => "armed",
+            Self::Switch => "switch",
+            Self::Demoting => "demoting",
+        }
+    }
+}
+
+/// What the switch is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Take the rule, armed with this gap; an armed rule gets this gap instead of a longer one.
+    Arm(Rule, Span),
+    /// Return the rule to the software.
+    Return(Rule),
+}
+
+/// Counts since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Statistics {
+    /// Rules that were written to the switch.
+    pub promoted: u64,
+    /// Rules that were returned by a decision.
+    pub demoted: u64,
+    /// Rules that the switch returned by itself: their session changed or ended, or a quota is exhausted.
+    pub returned: u64,
+    /// Promotions that the switch refused.
+    pub refused: u64,
+    /// Rules whose packets the switch forwards since their gap.
+    pub flipped: u64,
+    /// Rules that flipped after a shorter gap than the longest stay: packets may have overtaken others.
+    pub flipped_early: u64,
+    /// Rules that were armed for too long, and returned.
+    pub gave_up: u64,
+    /// Promotions of rules that a decision had returned less than five seconds before.
+    pub again: u64,
+    /// Wishes that found no budget.
+    pub over_budget: u64,
+    /// Rule changes that were commanded.
+    pub changes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    place: Place,
+    since: Time,
+    /// When the gap is halved next, or the rule returns.
+    due: Option<Time>,
+    /// When it was first wished on the switch.
+    wished: Time,
+}
+
+/// Where all rules are that are not at rest in the software.
+#[derive(Debug)]
+pub struct Moves {
+    config: Config,
+    states: HashMap<Rule, State, RandomState>,
+    armed: usize,
+    /// Rules that are armed, by when that changes.
+    due: BTreeSet<(Time, Rule)>,
+    /// Rules that the switch does not take, until when and why.
+    refused: HashMap<Rule, (Time, String), RandomState>,
+    /// When rules were returned by a decision.
+    recent: HashMap<Rule, Time, RandomState>,
+    waits: VecDeque<Span>,
+    tokens: f64,
+    filled: Time,
+    statistics: Statistics,
+}
+
+impl Moves {
+    /// No rule is on the switch.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            states: HashMap::default(),
+            armed: 0,
+            due: BTreeSet::new(),
+            refused: HashMap::default(),
+            recent: HashMap::default(),
+            waits: VecDeque::new(),
+            tokens: 0.0,
+            filled: Time::default(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// The configuration.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Where a rule is.
+    pub fn place(&self, rule: Rule) -> Place {
+        self.states.get(&rule).map_or(Place::Software, |state| state.place)
+    }
+
+    /// Since when a rule is where it is; `None`: it is at rest in the software.
+    pub fn since(&self, rule: Rule) -> Option<Time> {
+        self.states.get(&rule).map(|state| state.since)
+    }
+
+    /// Why the switch does not take a rule, if it was tried.
+    pub fn refusal(&self, rule: Rule) -> Option<&str> {
+        self.refused.get(&rule).map(|(_, reason)| reason.as_str())
+    }
+
+    /// The rule is on the switch, armed or not.
+    pub fn is_on_switch(&self, rule: Rule) -> bool {
+        matches!(self.place(rule), Place::Armed { .. } | Place::Switch)
+    }
+
+    /// The switch forwards the packets of the rule, and no move of it is in progress.
+    pub fn is_settled(&self, rule: Rule) -> bool {
+        self.place(rule) == Place::Switch
+    }
+
+    /// The rules on the switch, armed or not, in no order.
+    pub fn on_switch(&self) -> impl Iterator<Item = Rule> {
+        let is_there = |state: &State| matches!(state.place, Place::Armed { .. } | Place::Switch);
+        self.states.iter().filter(move |(_, state)| is_there(state)).map(|(rule, _)| *rule)
+    }
+
+    /// Rules that are not at rest in the software, in no order.
+    pub fn rules(&self) -> impl Iterator<Item = (Rule, Place)> {
+        self.states.iter().map(|(rule, state)| (*rule, state.place))
+    }
+
+    /// The number of rules that are on the switch or on their way.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// All rules are at rest in the software.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// Whether a promotion of the rule would be tried.
+    pub fn may_promote(&self, now: Time, rule: Rule) -> bool {
+        self.place(rule) == Place::Software && self.refused.get(&rule).is_none_or(|(until, _)| now >= *until)
+    }
+
+    /// Rules that may be promoted besides those on the switch and those that move.
+    pub fn room(&self) -> usize {
+        let armed = self.config.armed.saturating_sub(self.armed);
+        self.config.capacity.saturating_sub(self.states.len()).min(armed)
+    }
+
+    /// Rules that are armed or being promoted.
+    pub const fn armed(&self) -> usize {
+        self.armed
+    }
+
+    /// Counts since the start.
+    pub const fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// The last times between the wish for a promotion and the first packet that the switch forwarded, oldest first.
+    pub fn waits(&self) -> impl Iterator<Item = Span> {
+        self.waits.iter().copied()
+    }
+
+    /// Takes a wish; `None`: it is not carried out.
+    pub fn wish(&mut self, now: Time, wish: Wish) -> Option<Command> {
+        match wish {
+            Wish::Promote(rule) if self.may_promote(now, rule) && self.room() > 0 => {
+                self.take_token(now)?;
+                let returned = self.recent.remove(&rule);
+                self.statistics.again += u64::from(returned.is_some_and(|at| now.since(at) < AGAIN));
+                self.refused.remove(&rule);
+                self.set(now, rule, Place::Promoting);
+                Some(Command::Arm(rule, self.config.longest_stay))
+            }
+            Wish::Demote(rule) if self.is_on_switch(rule) => {
+                self.take_token(now)?;
+                self.demote(now, rule);
+                Some(Command::Return(rule))
+            }
+            Wish::Promote(_) | Wish::Demote(_) => None,
+        }
+    }
+
+    /// The command of a rule has ended, with the reason if it failed.
+    pub fn ended(&mut self, now: Time, rule: Rule, result: Result<(), String>) {
+        match (self.place(rule), result) {
+            (Place::Promoting, Ok(())) => {
+                self.statistics.promoted += 1;
+                self.set(now, rule, Place::Armed { gap: self.config.longest_stay });
+            }
+            (Place::Promoting, Err(reason)) => {
+                self.statistics.refused += 1;
+                if self.refused.len() >= REMEMBERED {
+                    self.refused.retain(|_, (until, _)| now < *until);
+                }
+                self.refused.insert(rule, (now + self.config.retry_refused, reason));
+                self.set(now, rule, Place::Software);
+            }
+            (Place::Demoting, Ok(())) => {
+                self.statistics.demoted += 1;
+                if self.recent.len() >= REMEMBERED {
+                    self.recent.retain(|_, at| now.since(*at) < AGAIN);
+                }
+                self.recent.insert(rule, now);
+                self.set(now, rule, Place::Software);
+            }
+            // It is still there; the placement decides again.
+            (Place::Demoting, Err(_)) => self.set(now, rule, Place::Switch),
+            (Place::Software | Place::Armed { .. } | Place::Switch, _) => {}
+        }
+    }
+
+    /// The switch has forwarded packets of the rule.
+    pub fn forwarded(&mut self, now: Time, rule: Rule) {
+        if let Place::Armed { gap } = self.place(rule) {
+            self.statistics.flipped += 1;
+            self.statistics.flipped_early += u64::from(gap < self.config.longest_stay);
+            if self.waits.len() == KEPT {
+                self.waits.pop_front();
+            }
+            let wished = self.states.get(&rule).map_or(now, |state| state.wished);
+            self.waits.push_back(now.since(wished));
+            self.set(now, rule, Place::Switch);
+        }
+    }
+
+    /// The switch has returned the rule by itself.
+    pub fn returned(&mut self, now: Time, rule: Rule) {
+        if self.is_on_switch(rule) {
+            self.statistics.returned += 1;
+            self.set(now, rule, Place::Software);
+        }
+    }
+
+    /// The switch was restarted: all its rules are armed again.
+    pub fn restarted(&mut self, now: Time) {
+        let rules: Vec<Rule> = self.on_switch().collect();
+        for rule in rules {
+            self.set(now, rule, Place::Armed { gap: self.config.longest_stay });
+        }
+    }
+
+    /// A session has changed: its rules may be tried again. One that does not exist any more is forgotten, unless a command
+    /// of it is in progress.
+    pub fn session(&mut self, now: Time, session: Seid, exists: bool) {
+        for rule in Rule::of(session) {
+            self.refused.remove(&rule);
+            if !exists {
+                self.returned(now, rule);
+            }
+        }
+    }
+
+    /// When [`Moves::poll`] has a command; `None`: no rule is armed.
+    pub fn next_due(&self) -> Option<Time> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// The next command for a rule that is armed for long.
+    pub fn poll(&mut self, now: Time) -> Option<Command> {
+        while let Some((at, rule)) = self.due.first().copied() {
+            if at > now {
+                return None;
+            }
+            let Some(State { place: Place::Armed { gap }, since, .. }) = self.states.get(&rule).copied()
+            else {
+                self.due.remove(&(at, rule));
+                continue;
+            };
+            if self.take_token(now).is_none() {
+                self.set_due(rule, Some(now + HALVING));
+                continue;
+            }
+            if now.since(since) >= self.config.give_up {
+                self.statistics.gave_up += 1;
+                self.refused
+                    .insert(rule, (now + self.config.retry_refused, "no gap between its packets".into()));
+                self.demote(now, rule);
+                return Some(Command::Return(rule));
+            }
+            let gap = (gap / 2).max(self.config.least_gap).min(gap);
+            if let Some(state) = self.states.get_mut(&rule) {
+                state.place = Place::Armed { gap };
+            }
+            let next = if gap > self.config.least_gap { now + HALVING } else { since + self.config.give_up };
+            self.set_due(rule, Some(next.min(since + self.config.give_up)));
+            return Some(Command::Arm(rule, gap));
+        }
+        None
+    }
+
+    fn demote(&mut self, now: Time, rule: Rule) {
+        self.set(now, rule, Place::Demoting);
+    }
+
+    fn set(&mut self, now: Time, rule: Rule, place: Place) {
+        let counts = |place: Place| matches!(place, Place::Promoting | Place::Armed { .. });
+        let before = self.states.get(&rule).copied();
+        self.armed -= usize::from(before.is_some_and(|state| counts(state.place)));
+        self.armed += usize::from(counts(place));
+        self.set_due(rule, None);
+        if place == Place::Software {
+            self.states.remove(&rule);
+            return;
+        }
+        let wished = before.filter(|_| place != Place::Promoting).map_or(now, |state| state.wished);
+        self.states.insert(rule, State { place, since: now, due: None, wished });
+        if let Place::Armed { .. } = place {
+            let first = if self.config.strict { self.config.give_up } else { self.config.patience };
+            self.set_due(rule, Some(now + first.min(self.config.give_up)));
+        }
+    }
+
+    fn set_due(&mut self, rule: Rule, due: Option<Time>) {
+        let Some(state) = self.states.get_mut(&rule) else { return };
+        if let Some(before) = std::mem::replace(&mut state.due, due) {
+            self.due.remove(&(before, rule));
+        }
+        if let Some(due) = due {
+            self.due.insert((due, rule));
+        }
+    }
+
+    /// Takes one rule change of the budget, of which a twentieth of a second may be saved up.
+    fn take_token(&mut self, now: Time) -> Option<()> {
+        let rate = f64::from(self.config.changes_per_second);
+        let added = now.since(self.filled).as_secs_f64() * rate;
+        self.tokens = (self.tokens + added).min((rate / 20.0).max(1.0));
+        self.filled = now;
+        if self.tokens < 1.0 {
+            self.statistics.over_budget += 1;
+            return None;
+        }
+        self.tokens -= 1.0;
+        self.statistics.changes += 1;
+        Some(())
+    }
+}

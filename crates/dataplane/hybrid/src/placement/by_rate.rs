@@ -1,0 +1,172 @@
+//! Placement by the rate of a rule, with hysteresis.
+
+use std::collections::{BTreeSet, HashMap};
+
+use causeway_types::{Seid, Span, Time};
+use foldhash::fast::RandomState;
+
+use super::{Placement, Wish};
+use crate::moves::Moves;
+use crate::rate::Rate;
+use crate::rule::Rule;
+
+/// The rates between which a rule stays where it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Thresholds {
+    /// A rule with this many octets in a second moves to the switch.
+    pub up: u64,
+    /// A rule with fewer octets a second for [`Thresholds::hold`] moves back.
+    pub down: u64,
+    /// How long it must have fewer.
+    pub hold: Span,
+    /// How often rules on the switch are checked.
+    pub check: Span,
+    /// A rule on a full switch is replaced only by one that has this many times its octets.
+    pub ratio: f64,
+}
+
+impl Thresholds {
+    /// Up at this many bits a second, down at half of it for two seconds, checked each half second, replaced by 1.25
+    /// times as much.
+    pub const fn at(bits_per_second: u64) -> Self {
+        let up = bits_per_second / 8;
+        Self { up, down: up / 2, hold: Span::from_secs(2), check: Span::from_millis(500), ratio: 1.25 }
+    }
+}
+
+/// How soon candidates are looked at again: after a decision, and on a full switch.
+const SOON: Span = Span::from_millis(1);
+const LATER: Span = Span::from_millis(50);
+
+/// Places the rules with the highest rates on the switch.
+#[derive(Debug)]
+pub struct ByRate {
+    thresholds: Thresholds,
+    rates: HashMap<Rule, Measured, RandomState>,
+    /// Rules that have reached the upper rate, and may be in the software.
+    candidates: BTreeSet<Rule>,
+    /// Rules on the switch by rate at the last check, the lowest last.
+    coldest: Vec<(u64, Rule)>,
+    next_check: Time,
+    /// When candidates are looked at again that found no room.
+    next_try: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    rate: Rate,
+    /// Since when it is below the lower rate, as far as checks have seen.
+    below: Option<Time>,
+}
+
+impl ByRate {
+    /// Placement with these thresholds.
+    pub fn new(thresholds: Thresholds) -> Self {
+        Self {
+            thresholds,
+            rates: HashMap::default(),
+            candidates: BTreeSet::new(),
+            coldest: Vec::new(),
+            next_check: Time::default(),
+            next_try: Time::default(),
+        }
+    }
+
+    fn octets(&self, now: Time, rule: Rule) -> u64 {
+        self.rates.get(&rule).map_or(0, |measured| measured.rate.octets(now))
+    }
+
+    /// Rules on the switch that have been slow for long go; those without traffic are forgotten.
+    fn check(&mut self, now: Time, moves: &Moves, wishes: &mut Vec<Wish>) {
+        let Thresholds { down, hold, .. } = self.thresholds;
+        self.coldest.clear();
+        for rule in moves.on_switch() {
+            let measured = self.rates.entry(rule).or_default();
+            let octets = measured.rate.octets(now);
+            if octets >= down {
+                measured.below = None;
+            } else {
+                let since = *measured.below.get_or_insert(now);
+                if now.since(since) >= hold {
+                    wishes.push(Wish::Demote(rule));
+                    continue;
+                }
+            }
+            self.coldest.push((octets, rule));
+        }
+        self.coldest.sort_unstable_by(|one, other| other.cmp(one));
+        self.rates.retain(|rule, measured| measured.rate.octets(now) > 0 || moves.is_on_switch(*rule));
+    }
+
+    fn promote(&mut self, now: Time, moves: &Moves, wishes: &mut Vec<Wish>) {
+        let (up, rates) = (self.thresholds.up, &self.rates);
+        let mut hot: Vec<(u64, Rule)> = Vec::new();
+        self.candidates.retain(|rule| {
+            let octets = rates.get(rule).map_or(0, |measured| measured.rate.octets(now));
+            let is_wanted = octets >= up && moves.may_promote(now, *rule);
+            hot.extend(is_wanted.then_some((octets, *rule)));
+            is_wanted
+        });
+        hot.sort_unstable_by(|one, other| other.cmp(one));
+        let mut room = moves.room();
+        for (octets, rule) in hot {
+            if room > 0 {
+                room -= 1;
+                wishes.push(Wish::Promote(rule));
+                continue;
+            }
+            // The next decision promotes it, when there is room.
+            while let Some((coldest, replaced)) = self.coldest.last().copied() {
+                if moves.is_settled(replaced) {
+                    if octets as f64 >= coldest as f64 * self.thresholds.ratio {
+                        self.coldest.pop();
+                        wishes.push(Wish::Demote(replaced));
+                    }
+                    break;
+                }
+                self.coldest.pop();
+            }
+        }
+    }
+}
+
+impl Placement for ByRate {
+    fn observe(&mut self, now: Time, rule: Rule, octets: u64) {
+        let measured = self.rates.entry(rule).or_default();
+        measured.rate.add(now, octets);
+        if measured.rate.octets(now) >= self.thresholds.up {
+            self.candidates.insert(rule);
+        }
+    }
+
+    fn session(&mut self, session: Seid, exists: bool) {
+        if !exists {
+            for rule in Rule::of(session) {
+                self.rates.remove(&rule);
+                self.candidates.remove(&rule);
+            }
+        }
+    }
+
+    fn decide(&mut self, now: Time, moves: &Moves) -> Vec<Wish> {
+        let mut wishes = Vec::new();
+        if now >= self.next_check {
+            self.next_check = now + self.thresholds.check;
+            self.check(now, moves, &mut wishes);
+        }
+        if !self.candidates.is_empty() {
+            self.promote(now, moves, &mut wishes);
+            self.next_try = now + if moves.room() > 0 { SOON } else { LATER };
+        }
+        wishes
+    }
+
+    fn next_decision(&self) -> Option<Time> {
+        let tries = (!self.candidates.is_empty()).then_some(self.next_try);
+        [Some(self.next_check), tries].into_iter().flatten().min()
+    }
+
+    fn octets_per_second(&self, now: Time, rule: Rule) -> Option<u64> {
+        Some(self.octets(now, rule))
+    }
+}

@@ -1,0 +1,186 @@
+//! Where the rules of a session are, if the switch is in front of a software data plane that has all rules: each direction
+//! of a session is on the switch as a whole, or in the software.
+
+use std::collections::BTreeSet;
+
+use causeway_dataplane::ApplyError;
+use causeway_model::{Pdr, RuleSet};
+use causeway_types::{Direction, PdrId, Span, UrrId};
+
+use super::allocator::Change;
+use super::compile_session::compile;
+use super::config::Config;
+use super::layout::Layout;
+use super::pdr_treatment::unsupported;
+use super::session_state::SessionState;
+use crate::armed::Arming;
+use crate::driver::Update;
+
+/// The directions of a session that the switch forwards: the uplink, whose packets arrive in tunnels, and the downlink,
+/// whose packets arrive from the data network. Both directions of a session between UPFs arrive in tunnels, and are its
+/// uplink here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Places {
+    /// Packets in tunnels.
+    pub uplink: bool,
+    /// Packets of the data network.
+    pub downlink: bool,
+}
+
+impl Places {
+    /// Whether the switch forwards the direction.
+    pub const fn has(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Uplink => self.uplink,
+            Direction::Downlink => self.downlink,
+        }
+    }
+
+    /// The same, with this direction on the switch or not.
+    #[must_use]
+    pub const fn with(mut self, direction: Direction, is_on_switch: bool) -> Self {
+        match direction {
+            Direction::Uplink => self.uplink = is_on_switch,
+            Direction::Downlink => self.downlink = is_on_switch,
+        }
+        self
+    }
+
+    /// The switch forwards nothing.
+    pub const fn is_empty(self) -> bool {
+        !self.uplink && !self.downlink
+    }
+}
+
+/// A move of a session's rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Placement {
+    pub(super) direction: Direction,
+    pub(super) is_on_switch: bool,
+    /// The gap after which rules flip that are armed then.
+    pub(super) gap: Span,
+}
+
+/// Both directions.
+pub(super) const DIRECTIONS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
+
+/// The direction of a PDR's packets, by how they arrive.
+pub(super) const fn arrival(pdr: &Pdr) -> Direction {
+    match pdr.pdi.tunnel {
+        Some(_) => Direction::Uplink,
+        None => Direction::Downlink,
+    }
+}
+
+/// The rules of one direction, if the switch can forward all its packets as the software would.
+///
+/// # Errors
+/// Why the software must.
+pub(super) fn forwarded(
+    rules: &RuleSet,
+    direction: Direction,
+    exhausted: &BTreeSet<UrrId>,
+    layout: &Layout,
+    config: &Config,
+) -> Result<(), ApplyError> {
+    let part = part(rules, Places::default().with(direction, true));
+    if part.pdrs.is_empty() {
+        return Err(unsupported("a direction without rules"));
+    }
+    if part.pdrs.values().any(|pdr| pdr.urrs.iter().any(|urr| exhausted.contains(urr))) {
+        return Err(unsupported("an exhausted quota"));
+    }
+    let compiled = compile(&part, exhausted, layout, config, None)?;
+    let forwards = compiled.rules.values().all(|rule| rule.content.template.action.forwards());
+    if forwards { Ok(()) } else { Err(unsupported("packets that are buffered or dropped")) }
+}
+
+/// The session with the PDRs of these directions alone.
+pub(super) fn part(rules: &RuleSet, places: Places) -> RuleSet {
+    let mut part = rules.clone();
+    part.pdrs.retain(|_, pdr| places.has(arrival(pdr)));
+    part
+}
+
+impl Change {
+    /// Arms new rules whose packets the software may still have, and frees the entries of rules that have flipped or
+    /// are gone. `state`: before the change.
+    pub(super) fn arm(
+        &mut self,
+        layout: &Layout,
+        state: &SessionState,
+        placement: Option<Placement>,
+        arming: Arming,
+        updates: &mut Vec<Update>,
+    ) {
+        let direction = |is_tunnelled: bool| {
+            if is_tunnelled { Direction::Uplink } else { Direction::Downlink }
+        };
+        let is_still_armed = |wanted: Direction| {
+            state.placed.values().any(|placed| {
+                direction(placed.wanted.content.is_tunnelled) == wanted
+                    && placed.armed.is_some()
+                    && !state.flipped.contains(&placed.number)
+            })
+        };
+        let mut first = Vec::new();
+        for placed in self.placed.values_mut() {
+            let from = direction(placed.wanted.content.is_tunnelled);
+            let before = state.placed.values().find(|before| before.number == placed.number);
+            match before {
+                None => {
+                    let is_new = !state.places.has(from) || is_still_armed(from);
+                    placed.armed = is_new.then_some(arming);
+                    first.extend(
+                        placed
+                            .armed
+                            .and_then(|arming| layout.armed_entry(placed.number, arming))
+                            .map(Update::Insert),
+                    );
+                }
+                Some(before) if state.flipped.contains(&placed.number) => {
+                    let key = layout.armed_key(placed.number).filter(|_| before.armed.is_some());
+                    updates.extend(key.map(Update::Delete));
+                }
+                Some(before) => {
+                    placed.armed = before.armed;
+                    let relaxed = placement.filter(|it| it.direction == from && it.is_on_switch);
+                    if let (Some(armed), Some(relaxed)) = (&mut placed.armed, relaxed)
+                        && relaxed.gap < armed.gap
+                    {
+                        armed.gap = relaxed.gap;
+                        first.extend(layout.armed_entry(placed.number, *armed).map(Update::Modify));
+                    }
+                }
+            }
+        }
+        let is_gone = |pdr: &PdrId, number| self.placed.get(pdr).is_none_or(|after| after.number != number);
+        for (pdr, placed) in &state.placed {
+            if placed.armed.is_some() && is_gone(pdr, placed.number) {
+                updates.extend(layout.armed_key(placed.number).map(Update::Delete));
+            }
+        }
+        updates.splice(0..0, first);
+    }
+
+    /// Arms all rules, and the updates that add them: the switch has lost the session's entries.
+    pub(super) fn rearm(&mut self, layout: &Layout, arming: Arming, updates: &mut Vec<Update>) {
+        let armed_table = layout.armed_key(crate::SwitchPdr(0)).map(|key| key.table);
+        updates.retain(|update| match update {
+            Update::Insert(entry) | Update::Modify(entry) => Some(entry.key.table) != armed_table,
+            Update::Delete(_) | Update::SetMeter { .. } => true,
+        });
+        let mut first = Vec::new();
+        for placed in self.placed.values_mut() {
+            placed.armed = Some(arming);
+            let is_fresh = self.fresh.iter().any(|(_, fresh)| *fresh == placed.number);
+            let entry = layout.armed_entry(placed.number, arming).filter(|_| is_fresh);
+            first.extend(entry.map(Update::Insert));
+        }
+        // A rule that was to be freed is armed again.
+        let kept = self.placed.values().filter_map(|placed| layout.armed_key(placed.number));
+        let kept: Vec<_> = kept.collect();
+        updates.retain(|update| !matches!(update, Update::Delete(key) if kept.contains(key)));
+        updates.splice(0..0, first);
+    }
+}
