@@ -72,7 +72,7 @@ impl HeavyHitterSettings {
             Threshold::BitsPerSecond(_) => (Unit::Octets(shift), "octets of the threshold in a window"),
             Threshold::PacketsPerSecond(_) => (Unit::Packets(shift), "packets of the threshold in a window"),
         };
-        in_range(what, amount, 1, 255 * u64::from(SUB_WINDOWS) << 15)?;
+        in_range(what, amount, 1, (255 * u64::from(SUB_WINDOWS)) << 15)?;
         let slots = self.memory / SLOT;
         in_range("octets of memory", self.memory as u64, 64, (SLOT as u64) << 26)?;
         Ok(SlidingConfig {
