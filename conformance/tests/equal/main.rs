@@ -148,7 +148,7 @@ fn worlds_over_external_memory() {
         let plane = ModelPlane::over_model(topology, limits, parameters, sizes, 1).unwrap();
         Box::new(plane.with_window(1))
     };
-    let how = (Compared::Two, HOT_IN_EXTERNAL_MEMORY);
+    let how = (Compared::WithoutHeavyHitters, HOT_IN_EXTERNAL_MEMORY);
     compare_with("worlds of one session over external memory", 1, 8, &xplane, how);
     compare_with("worlds of many sessions over external memory", 6, 9, &xplane, how);
 }

@@ -7,7 +7,7 @@ use causeway_types::{Direction, IpNet, Seid};
 /// A flow that can be a heavy hitter: the packets of a UE, or of one transport flow of it, in one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeavyFlow {
-    /// The UPF's SEID of the session when the flow became heavy. `None`: it ended in between.
+    /// The UPF's SEID of the session with the UE address when the flow became heavy. `None`: several sessions have it.
     pub session: Option<Seid>,
     /// Uplink or downlink.
     pub direction: Direction,

@@ -10,12 +10,11 @@ use causeway_dataplane::{Exit, FiveTuple, QueuedPacket, TransmitQueue};
 use causeway_packet::gtpu::{Message, Packet};
 use causeway_packet::{BATCH, Batch, UserPacket};
 use causeway_slowpath::five_tuple;
-use causeway_types::{Direction, Seid, Teid, Time};
+use causeway_types::{Direction, Time};
 
 use crate::batch::general::{GeneralPacket, GeneralStage};
 use crate::batch::state::{BatchState, NO_ENTRY_ID, NextStage, UPLINK};
 use crate::engine::FastPath;
-use crate::table::key::FlowKey;
 
 impl FastPath {
     /// Looks at the frames that were queued since the last call. `is_last`: the batch has ended.
@@ -30,39 +29,29 @@ impl FastPath {
     ) {
         let packets = queue.packets().get(self.observed_entries..).unwrap_or_default();
         self.observed_entries = if is_last { 0 } else { queue.packets().len() };
-        let Self { slow_path, table, programs, topology_index, leases, .. } = self;
+        let Self { slow_path, programs, dormant, .. } = self;
         let general_of = |index: usize| general.iter().find(|packet| usize::from(packet.index) == index);
-        let matched = |index: usize| match general_of(index)?.stage {
-            GeneralStage::Matched { program, entry, .. } => Some((program, entry)),
+        let direction_of = |index: usize| match general_of(index)?.stage {
+            GeneralStage::Matched { program, .. } => Some(programs.at(program)?.direction),
             _ => None,
         };
         let seen = packets.iter().filter_map(|packet| {
             let QueuedPacket::Frame(index, exit) = *packet else { return None };
             // The usual direction, but for packets that another UPF sends towards the UE.
-            let direction = match general.is_empty() {
-                true => None,
-                false => matched(index).and_then(|(program, _)| Some(programs.at(program)?.direction)),
-            };
+            let direction = if general.is_empty() { None } else { direction_of(index) };
             let usual = if IS_UPLINK == UPLINK { Direction::Uplink } else { Direction::Downlink };
             let (flow, octets) = match has_fields(state, index) {
                 true => fields::<IS_UPLINK>(state, index),
                 false => of_frame(batch, index, exit)?,
             };
-            Some((direction.unwrap_or(usual), flow, octets, index))
+            Some((direction.unwrap_or(usual), flow, octets))
         });
-        let entry_of = |index: usize| matched(index).map_or(state.entries[index % BATCH], |(_, entry)| entry);
-        let tunnel = |index: usize| {
-            let entry = table.entry(entry_of(index))?;
-            match FlowKey::at(entry.scope, entry.key) {
-                FlowKey::Tunnel(teid, local) => Some((Teid::new(teid)?, topology_index.local_addr(local)?)),
-                FlowKey::Ipv4(..) | FlowKey::Ipv6(..) => None,
-            }
+        // A session whose packet was forwarded may be dormant again.
+        let dormant_session = |ue| match ue {
+            IpAddr::V4(ue) => dormant.of_ue(ue),
+            IpAddr::V6(_) => None,
         };
-        // Of several sessions with a UE address one has the flow entry.
-        let owns = |index: usize, seid: Seid| {
-            leases.get(&seid).is_some_and(|lease| lease.entries().contains(&entry_of(index)))
-        };
-        slow_path.observe_packets(now, seen, tunnel, owns);
+        slow_path.observe_packets(now, seen, dormant_session);
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::Poll;
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
     Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState, Plan, PlanId,
-    PollApplied, SessionState, Topology, Transmit,
+    PollApplied, SessionState, Settings, Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_slowpath::Limits;
@@ -469,6 +469,10 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         let now = self.at(now);
         self.switch.set_wall_clock(now, clock);
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.switch.reconfigure(now, settings);
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

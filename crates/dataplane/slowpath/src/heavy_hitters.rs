@@ -6,7 +6,7 @@ use causeway_dataplane::{Event, FiveTuple, FlowKind, HeavyFlow, HeavyHitterList,
 use causeway_model::{Pdr, PduSessionType};
 use causeway_packet::{Flow, UserPacket};
 use causeway_traffic::heavy::{Change, HeavyHitters};
-use causeway_types::{Direction, IpNet, Seid, Teid, Time};
+use causeway_types::{Direction, IpNet, Seid, Time};
 
 use crate::engine::SlowPath;
 use crate::session::direction_of;
@@ -40,28 +40,23 @@ impl SlowPath {
         self.heavy_hitters.as_deref()
     }
 
-    /// Takes packets that were forwarded, in order: direction, addresses and ports, octets, and a number. `tunnel` says
-    /// from which local tunnel the packet of a number came, if it came from one, and `owns` whether it can be of a session.
+    /// Takes packets that were forwarded, in order: direction, addresses and ports, and octets. `elsewhere` finds the
+    /// session of a UE address outside the slow path.
     #[inline]
     pub fn observe_packets(
         &mut self,
         now: Time,
-        packets: impl Iterator<Item = (Direction, FiveTuple, u32, usize)>,
-        tunnel: impl Fn(usize) -> Option<(Teid, IpAddr)>,
-        owns: impl Fn(usize, Seid) -> bool,
+        packets: impl Iterator<Item = (Direction, FiveTuple, u32)>,
+        elsewhere: impl Fn(IpAddr) -> Option<Seid>,
     ) {
         let Self { heavy_hitters, index, .. } = self;
         let Some(heavy) = heavy_hitters else { return };
         let keys = heavy.keys();
-        for (direction, packet, octets, number) in packets {
+        for (direction, packet, octets) in packets {
             let describe = || {
-                let by_tunnel = tunnel(number).and_then(|(teid, local)| index.session_of_tunnel(teid, local));
-                let by_address = || {
-                    let (source, destination) = packet.addresses;
-                    let ue = if direction == Direction::Uplink { source } else { destination };
-                    index.sessions_of_ue(ue).into_iter().find(|seid| owns(number, *seid))
-                };
-                heavy_flow(keys.kind(), by_tunnel.or_else(by_address), direction, &packet)
+                let ue = packet.ue(direction);
+                let session = elsewhere(ue).or_else(|| index.only_session_of_ue(ue));
+                heavy_flow(keys.kind(), session, direction, &packet)
             };
             heavy.observe(keys.key(direction, &packet), octets, now, describe);
         }
@@ -75,11 +70,10 @@ impl SlowPath {
         }
         let is_ip = self.sessions.get(&seid).is_some_and(|it| it.rules.pdu_type == PduSessionType::Ip);
         let user = UserPacket::parse(packet);
-        if let (true, Ok(user), Some(heavy)) = (is_ip, user, &mut self.heavy_hitters) {
-            let (keys, direction, packet) = (heavy.keys(), direction_of(pdr), five_tuple(&user.flow));
+        if let (true, Ok(user)) = (is_ip, user) {
             let octets = u32::try_from(user.len()).unwrap_or(u32::MAX);
-            let describe = || heavy_flow(keys.kind(), Some(seid), direction, &packet);
-            heavy.observe(keys.key(direction, &packet), octets, now, describe);
+            let seen = (direction_of(pdr), five_tuple(&user.flow), octets);
+            self.observe_packets(now, std::iter::once(seen), |_| None);
         }
     }
 

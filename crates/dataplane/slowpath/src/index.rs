@@ -120,6 +120,12 @@ impl Index {
         self.covering(IpNet::from(ip)).flatten().copied().collect()
     }
 
+    /// The session that a UE address is of; `None`: no session has it, or several have.
+    pub(crate) fn only_session_of_ue(&self, ip: IpAddr) -> Option<Seid> {
+        let mut sessions = self.covering(IpNet::from(ip)).next()?.iter();
+        sessions.next().copied().filter(|_| sessions.next().is_none())
+    }
+
     /// The users of a network and of each network that contains it, the longest prefix first.
     fn covering(&self, net: IpNet) -> impl Iterator<Item = &SortedSet<Seid>> {
         let lengths = self.lengths[version(net)].range(..=net.prefix_len()).rev();

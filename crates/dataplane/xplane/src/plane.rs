@@ -7,7 +7,8 @@ use std::task::Poll;
 use causeway_dataplane::{
     Applied, ApplyError, BlockedAddresses, Capabilities, Counters, Dataplane, Disposition, DropReason,
     Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, Op, PacketEngine,
-    PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
+    PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit,
+    TransmitQueue,
 };
 use causeway_memory::{ExternalMemory, Failure, Model, Place, QueuePair};
 use causeway_model::{Applications, SessionChange};
@@ -443,6 +444,12 @@ impl<M: Awaited> Dataplane for XPlane<M> {
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.slow_path.set_wall_clock(now, clock);
+    }
+
+    fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.slow_path.reconfigure(now, settings);
+        self.topology.set(settings);
+        self.blocked = self.topology.blocked_addresses();
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
