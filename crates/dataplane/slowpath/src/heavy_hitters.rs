@@ -29,7 +29,7 @@ fn heavy_flow(kind: FlowKind, session: Option<Seid>, direction: Direction, packe
 }
 
 impl SlowPath {
-    /// Whether somebody looks for heavy hitters: [`SlowPath::observe_packet`] has an effect.
+    /// Whether somebody looks for heavy hitters: [`SlowPath::observe_packets`] has an effect.
     #[inline]
     pub const fn has_heavy_hitters(&self) -> bool {
         self.heavy_hitters.is_some()

@@ -1,6 +1,6 @@
 //! AccelUPF (Bose et al., SOSR '22): session messages that the data plane answers itself.
 //!
-//! Messages and answers are those of `causeway-accel`; the switch around it is a model with named parts ([`switch`]).
+//! Messages and answers are those of `causeway-accel`; the switch around it is a model with named parts (`switch`).
 
 pub mod fig8;
 pub mod fig9;
