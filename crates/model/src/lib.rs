@@ -50,7 +50,7 @@ mod urr;
 mod usage;
 
 pub use application::{
-    ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
+    ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen, TrafficClasses,
 };
 pub use bar::{Bar, BufferingDuration, DeliveryStatus, ExtendedBuffering};
 pub use capabilities::Capabilities;

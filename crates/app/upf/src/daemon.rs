@@ -270,6 +270,10 @@ impl Daemon {
         let old = Arc::clone(&self.in_force.borrow());
         let next = old.with_live_keys(&upf, &self.start);
         let mut reloaded = Reloaded::new(&old, &next, &upf);
+        if old.traffic.classes != next.traffic.classes {
+            // The file may have the same name.
+            reloaded.add_file("upf.traffic.classes.model");
+        }
         let access = ManagementControl::prepare(&next.management)
             .map_err(|(key, error)| ReloadError::Refused { key, why: error.to_string() })?;
         let smfs = open::smf_networks(&next.pfcp, &self.n4_addresses);

@@ -126,7 +126,14 @@ impl Dataplane for FastPath {
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
+        let is_changed = self.slow_path.changes_classes(applications);
+        if is_changed {
+            self.remove_sessions_with_class();
+        }
         self.slow_path.set_applications(applications);
+        if is_changed {
+            self.remove_sessions_with_class();
+        }
     }
 
     fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {

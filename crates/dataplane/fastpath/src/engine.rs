@@ -9,6 +9,7 @@ use causeway_dataplane::{
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Time};
 
+use crate::application_class::ClassNumbers;
 use crate::batch::state::BatchScratch;
 use crate::classify::filters::FilterSets;
 use crate::classify::prediction::{ClassifierPrediction, SetObservations};
@@ -58,7 +59,8 @@ pub struct FastPath {
     pub(crate) single: Option<Box<SinglePacketBatch>>,
     /// For the packets of a batch.
     pub(crate) scratch: Option<Box<BatchScratch>>,
-    /// The entries of the transmit queue that were looked at for heavy hitters.
+    pub(crate) class_numbers: ClassNumbers,
+    /// The entries of the transmit queue that were looked at: [`crate::heavy_hitters`].
     pub(crate) observed_entries: usize,
 }
 
@@ -91,6 +93,7 @@ impl FastPath {
             suppressed_peers: SuppressedPeers::new(),
             single: Some(Box::default()),
             scratch: None,
+            class_numbers: ClassNumbers::default(),
             observed_entries: 0,
         })
     }
@@ -113,9 +116,16 @@ impl FastPath {
 
     /// Expires timers that are due.
     pub(crate) fn expire(&mut self, now: Time) {
+        if !self.class_numbers.stale.is_empty() {
+            self.insert_sessions_with_class(now);
+        }
         while let Some(seid) = self.slow_path.expired_session(now) {
+            let class = self.class_numbers.are_used().then(|| self.slow_path.class_of(seid));
             self.settle_lease(seid);
             self.slow_path.expire_one(now);
+            if class.is_some_and(|class| class != self.slow_path.class_of(seid)) {
+                self.compile_again(seid, now);
+            }
             self.grant_lease(seid, now);
         }
     }
@@ -188,6 +198,7 @@ impl FastPath {
     /// Removes a session from the flow table.
     pub(crate) fn remove_session(&mut self, seid: Seid) {
         self.settle_lease(seid);
+        self.forget_entries(seid);
         if let Some(lease) = self.leases.remove(&seid) {
             self.compiler().remove(lease);
         }
@@ -204,7 +215,7 @@ impl FastPath {
         let params = candidate.as_ref().map(|candidate| candidate.params).filter(|_| known.is_some());
         let profile = match (known, self.slow_path.tunnels(seid)) {
             (None, tunnels) => {
-                let spec = self.slow_path.offload_spec(seid);
+                let spec = self.slow_path.offload_spec_of_class(seid);
                 if spec.is_none() && tunnels.is_empty() {
                     return;
                 }
@@ -221,6 +232,7 @@ impl FastPath {
         let mut lease = self.compiler().insert(profile, params.as_ref(), &tunnels);
         lease.set_no_overlap(has_no_overlap);
         self.leases.insert(seid, lease);
+        self.number_entries(seid);
         self.grant_lease(seid, now);
     }
 

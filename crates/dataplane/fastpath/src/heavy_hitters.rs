@@ -17,6 +17,12 @@ use crate::batch::state::{BatchState, NO_ENTRY_ID, NextStage, UPLINK};
 use crate::engine::FastPath;
 
 impl FastPath {
+    /// Whether forwarded packets are looked at.
+    #[inline]
+    pub(crate) const fn is_observing(&self) -> bool {
+        self.slow_path.has_heavy_hitters() || self.class_numbers.are_used()
+    }
+
     /// Looks at the frames that were queued since the last call. `is_last`: the batch has ended.
     #[inline(never)]
     pub(crate) fn observe_queued<const IS_UPLINK: bool>(
@@ -29,6 +35,12 @@ impl FastPath {
     ) {
         let packets = queue.packets().get(self.observed_entries..).unwrap_or_default();
         self.observed_entries = if is_last { 0 } else { queue.packets().len() };
+        if self.class_numbers.are_used() {
+            self.observe_classes::<IS_UPLINK>(now, batch, (state, general), packets);
+        }
+        if !self.slow_path.has_heavy_hitters() {
+            return;
+        }
         let Self { slow_path, programs, dormant, .. } = self;
         let general_of = |index: usize| general.iter().find(|packet| usize::from(packet.index) == index);
         let direction_of = |index: usize| match general_of(index)?.stage {
@@ -52,6 +64,47 @@ impl FastPath {
             IpAddr::V6(_) => None,
         };
         slow_path.observe_packets(now, seen, dormant_session);
+    }
+}
+
+impl FastPath {
+    /// Counts the packets of sessions that ask for the class of their traffic.
+    fn observe_classes<const IS_UPLINK: bool>(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        (state, general): (&BatchState, &[GeneralPacket]),
+        packets: &[QueuedPacket],
+    ) {
+        let usual = if IS_UPLINK == UPLINK { Direction::Uplink } else { Direction::Downlink };
+        let plain = |packet: &QueuedPacket| {
+            let QueuedPacket::Frame(index, _) = *packet else { return None };
+            Some((usual, state.lens[index % BATCH], state.entries[index % BATCH]))
+                .filter(|_| has_fields(state, index))
+        };
+        if general.is_empty() {
+            self.count_classes(now, packets.iter().filter_map(plain));
+        }
+        for packet in packets {
+            let QueuedPacket::Frame(index, exit) = *packet else { continue };
+            if general.is_empty() && has_fields(state, index) {
+                continue;
+            }
+            let general_of = general.iter().find(|packet| usize::from(packet.index) == index);
+            let (direction, entry) = match general_of.map(|packet| packet.stage) {
+                Some(GeneralStage::Matched { program, entry, .. }) => {
+                    (self.programs.at(program).map_or(usual, |program| program.direction), entry)
+                }
+                _ => (usual, state.entries[index % BATCH]),
+            };
+            let octets = match has_fields(state, index) {
+                true => Some(state.lens[index % BATCH]),
+                false => of_frame(batch, index, exit).map(|(_, octets)| octets),
+            };
+            if let Some(octets) = octets {
+                self.count_classes(now, std::iter::once((direction, octets, entry)));
+            }
+        }
     }
 }
 

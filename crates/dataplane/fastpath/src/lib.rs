@@ -51,6 +51,7 @@
 
 #![deny(unsafe_code)]
 
+mod application_class;
 mod batch;
 mod classify;
 mod contract;

@@ -14,6 +14,7 @@ use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
 
 use crate::Limits;
+use crate::application_class::ClassPairs;
 use crate::drops::Drops;
 use crate::ethernet::{Neighbours, Stations};
 use crate::gtpu::Outer;
@@ -63,6 +64,7 @@ pub struct SlowPath {
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
     pub(crate) applications: Arc<Applications>,
+    pub(crate) class_pairs: ClassPairs,
     pub(crate) transmit_queue: VecDeque<(Egress, Vec<u8>)>,
     /// `None`: nobody looks for heavy hitters.
     pub(crate) heavy_hitters: Option<Box<HeavyFlows>>,
@@ -94,6 +96,7 @@ impl SlowPath {
             timers: Timers::default(),
             events: VecDeque::new(),
             applications: Arc::default(),
+            class_pairs: ClassPairs::default(),
             transmit_queue: VecDeque::new(),
             heavy_hitters: None,
             leaves_timers: false,
@@ -177,6 +180,9 @@ impl Dataplane for SlowPath {
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
+        if self.applications.classes() != applications.classes() {
+            self.forget_classes();
+        }
         self.applications = Arc::clone(applications);
     }
 

@@ -12,6 +12,7 @@ use causeway_packet::UserPacket;
 use causeway_packet::gtpu::{self, PduSession};
 use causeway_types::{PdrId, Seid, Time, UrrId, Volume};
 
+use crate::application_class::ClassPairs;
 use crate::application_detection::Detection;
 use crate::drops::Drops;
 use crate::enforcer::QerState;
@@ -99,6 +100,7 @@ impl SlowPath {
             timers: Timers::default(),
             events: VecDeque::new(),
             applications: Arc::clone(&self.applications),
+            class_pairs: ClassPairs::default(),
             transmit_queue: VecDeque::new(),
             heavy_hitters: None,
             leaves_timers: self.leaves_timers,
@@ -138,7 +140,11 @@ impl SlowPath {
                 true => detector.observe(&arrival.user).cloned(),
                 false => None,
             };
-            let detection = Detection { applications: &self.applications, seen: seen.as_ref() };
+            let detection = Detection {
+                applications: &self.applications,
+                seen: seen.as_ref(),
+                class: session.class.verdict,
+            };
             let mut pdrs: Vec<(PdrId, Option<PdrMismatch>)> = Vec::new();
             for pdr in session.pdrs_in_order() {
                 pdrs.push((pdr.id, mismatch(pdr, &arrival, &detection, wall)));

@@ -65,6 +65,10 @@ impl SlowPath {
     /// Takes a packet that a PDR of a session has matched and that was forwarded. Ethernet frames have no UE address,
     /// and are not looked at.
     pub(crate) fn observe_forwarded(&mut self, now: Time, seid: Seid, pdr: &Pdr, packet: &[u8]) {
+        if self.applications.classes().is_some() {
+            let octets = u32::try_from(packet.len()).unwrap_or(u32::MAX);
+            self.observe_class_of(now, seid, direction_of(pdr), octets);
+        }
         if self.heavy_hitters.is_none() {
             return;
         }

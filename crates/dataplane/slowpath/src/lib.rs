@@ -46,6 +46,7 @@
 
 #![forbid(unsafe_code)]
 
+mod application_class;
 mod application_detection;
 mod apply_far;
 mod apply_ops;

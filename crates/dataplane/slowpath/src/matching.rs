@@ -95,7 +95,7 @@ fn matches_application(
     let (direction, flow) = (direction_of(pdr), &arrival.user.flow);
     let is_assigned = |ip| pdr.pdi.covers_ue(ip);
     let fits = |requested: &_| filter::matches_description(requested, flow, direction, is_assigned);
-    detection.applications.detects(id, fits, detection.seen)
+    detection.applications.detects(id, fits, detection.seen, detection.class)
 }
 
 pub(crate) fn matches_tunnel(pdi: &Pdi, tunnel: Option<TunnelSource>) -> bool {

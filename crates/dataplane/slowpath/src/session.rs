@@ -6,6 +6,7 @@ use causeway_collections::SortedMap;
 use causeway_model::{Applications, Far, Pdr, Qer, RuleSet, UeSide};
 use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, UrrId};
 
+use crate::application_class::SessionClass;
 use crate::application_detection::Detector;
 use crate::buffer::{Buffer, BufferedPacket};
 use crate::buffering_duration::ExtendedBufferingState;
@@ -27,6 +28,8 @@ pub(crate) struct Session {
     pub(crate) buffer: Buffer,
     /// Application detection from its flows.
     pub(crate) detector: Detector,
+    /// The class of its traffic.
+    pub(crate) class: SessionClass,
     /// Remote tunnels with an Error Indication since the FARs that use them changed.
     pub(crate) refused_tunnels: BTreeSet<FTeid>,
     /// The reports to the SMF about buffered or discarded packets.

@@ -19,6 +19,8 @@ pub(crate) enum Timer {
     Inactivity,
     /// A MAC address has been inactive for long.
     MacInactivity,
+    /// A window of the application class ends.
+    Class,
     /// Something of a URR is due.
     Usage(UrrId),
     /// A monitoring time of a URR, by the wall clock.
@@ -138,6 +140,7 @@ impl SlowPath {
             Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
             Timer::Inactivity => self.check_inactivity(at, session),
             Timer::MacInactivity => self.expire_macs(at, session),
+            Timer::Class => self.end_class_window(at, session),
             Timer::Usage(urr) => self.usage_due(at, session, urr),
             Timer::Monitoring(monitoring, urr) => self.monitoring_due(at, monitoring, session, urr),
         }

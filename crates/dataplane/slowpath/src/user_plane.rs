@@ -58,7 +58,7 @@ impl SlowPath {
                 true => session.detector.observe(&arrival.user).cloned(),
                 false => None,
             };
-            let detection = Detection { applications, seen: seen.as_ref() };
+            let detection = Detection { applications, seen: seen.as_ref(), class: session.class.verdict };
             match find_pdr(session, &arrival, &detection, self.shared.wall.at(now)) {
                 Ok(pdr) => {
                     let Some(pdr) = session.rules.pdrs.get_shared(&pdr.id).cloned() else { continue };

@@ -1,11 +1,13 @@
 //! Applications: the traffic of an Application ID (TS 29.244 clauses 5.2.1A.4 and 6.2.5).
 
+mod classes;
 mod pattern;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+pub use classes::TrafficClasses;
 pub use pattern::{Pattern, PatternError};
 
 use crate::FlowDescription;
@@ -47,16 +49,21 @@ impl fmt::Debug for ApplicationId {
     }
 }
 
-/// The applications that a UPF can detect: configured ones, and those provisioned over N4.
+/// The applications that a UPF can detect: configured ones, those provisioned over N4, and classes of traffic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Applications(BTreeMap<ApplicationId, Application>);
+pub struct Applications {
+    all: BTreeMap<ApplicationId, Application>,
+    classes: Option<Arc<TrafficClasses>>,
+}
 
-/// The detection of an application: a packet must match one of its PFDs.
+/// The detection of an application: a packet must match one of its PFDs, or be of a session whose traffic has its class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Application {
     pfds: Vec<Pfd>,
     /// It is configured; SMFs cannot change it.
     configured: bool,
+    /// Its class, if it is one.
+    class: Option<u8>,
 }
 
 /// One PFD Contents (TS 29.244 clause 8.2.39). A packet must match one value of each property that has values.
@@ -104,44 +111,69 @@ impl Applications {
     pub fn configured(applications: impl IntoIterator<Item = (ApplicationId, Vec<Pfd>)>) -> Self {
         let mut all = BTreeMap::new();
         for (id, pfds) in applications {
-            let empty = || Application { pfds: Vec::new(), configured: true };
-            all.entry(id).or_insert_with(empty).pfds.extend(pfds);
+            all.entry(id).or_insert_with(Application::configured).pfds.extend(pfds);
         }
-        Self(all)
+        Self { all, classes: None }
+    }
+
+    /// The applications of a configuration with these classes. One with the same ID as a class has both: its PFDs, and
+    /// the class.
+    #[must_use]
+    pub fn with_classes(mut self, classes: Option<Arc<TrafficClasses>>) -> Self {
+        for (id, class) in classes.iter().flat_map(|classes| classes.applications()) {
+            self.all.entry(id.clone()).or_insert_with(Application::configured).class = Some(class);
+        }
+        Self { classes, ..self }
+    }
+
+    /// The classes; `None`: there are none.
+    pub fn classes(&self) -> Option<&Arc<TrafficClasses>> {
+        self.classes.as_ref()
+    }
+
+    /// The class of an application, if it is one.
+    pub fn class_of(&self, id: &ApplicationId) -> Option<u8> {
+        self.all.get(id)?.class
+    }
+
+    /// The application is a class, and nothing else.
+    pub fn is_class_alone(&self, id: &ApplicationId) -> bool {
+        self.all.get(id).is_some_and(|it| it.class.is_some() && it.pfds.is_empty())
     }
 
     /// These applications with another configuration: its applications, and those provisioned over N4 under other IDs.
     #[must_use]
     pub fn with_configured(&self, configuration: &Self) -> Self {
-        let provisioned = self.0.iter().filter(|(id, it)| !it.configured && !configuration.knows(id));
-        Self(provisioned.chain(&configuration.0).map(|(id, it)| (id.clone(), it.clone())).collect())
+        let provisioned = self.all.iter().filter(|(id, it)| !it.configured && !configuration.knows(id));
+        let all = provisioned.chain(&configuration.all).map(|(id, it)| (id.clone(), it.clone())).collect();
+        Self { all, classes: configuration.classes.clone() }
     }
 
     /// The application exists.
     pub fn knows(&self, id: &ApplicationId) -> bool {
-        self.0.contains_key(id)
+        self.all.contains_key(id)
     }
 
     /// The applications, with the number of their PFDs.
     pub fn iter(&self) -> impl Iterator<Item = (&ApplicationId, usize)> {
-        self.0.iter().map(|(id, application)| (id, application.pfds.len()))
+        self.all.iter().map(|(id, application)| (id, application.pfds.len()))
     }
 
     /// Upper estimate of the octets of memory of the applications provisioned over N4; it grows with each
     /// application and each value.
     pub fn octets(&self) -> usize {
-        let provisioned = self.0.iter().filter(|(_, application)| !application.configured);
+        let provisioned = self.all.iter().filter(|(_, application)| !application.configured);
         provisioned.map(|(id, application)| ENTRY + id.0.len() + application.octets()).sum()
     }
 
     /// The application is configured: SMFs cannot change it.
     pub fn is_configured(&self, id: &ApplicationId) -> bool {
-        self.0.get(id).is_some_and(|application| application.configured)
+        self.all.get(id).is_some_and(|application| application.configured)
     }
 
     /// The PFDs of an application; none if it does not exist.
     pub fn pfds(&self, id: &ApplicationId) -> &[Pfd] {
-        self.0.get(id).map_or(&[], |application| &application.pfds)
+        self.all.get(id).map_or(&[], |application| &application.pfds)
     }
 
     /// Replaces the PFDs of an application that is provisioned over N4; without PFDs it is removed. A configured one
@@ -151,37 +183,44 @@ impl Applications {
             return;
         }
         if pfds.is_empty() {
-            self.0.remove(&id);
+            self.all.remove(&id);
         } else {
-            self.0.insert(id, Application { pfds, configured: false });
+            self.all.insert(id, Application { pfds, configured: false, class: None });
         }
     }
 
     /// The number of values of all properties of all PFDs.
     pub fn values(&self) -> usize {
-        let pfds = self.0.values().flat_map(|application| &application.pfds);
+        let pfds = self.all.values().flat_map(|application| &application.pfds);
         pfds.map(|pfd| pfd.flows.len() + pfd.urls.len() + pfd.domains.len()).sum()
     }
 
     /// A packet belongs to this application: `fits` tests a flow description, `seen` has the detected properties of
-    /// its flow.
+    /// its flow, `class` is the class of its session's traffic.
     pub fn detects(
         &self,
         id: &ApplicationId,
         fits: impl Fn(&FlowDescription) -> bool,
         seen: Option<&Seen>,
+        class: u8,
     ) -> bool {
-        self.0.get(id).is_some_and(|it| it.pfds.iter().any(|pfd| pfd.matches(&fits, seen)))
+        self.all
+            .get(id)
+            .is_some_and(|it| it.class == Some(class) || it.pfds.iter().any(|pfd| pfd.matches(&fits, seen)))
     }
 
     /// Detection of this application needs inspection of the payload.
     pub fn needs_dpi(&self, id: &ApplicationId) -> bool {
         let looks = |pfd: &Pfd| !pfd.urls.is_empty() || !pfd.domains.is_empty();
-        self.0.get(id).is_some_and(|it| it.pfds.iter().any(looks))
+        self.all.get(id).is_some_and(|it| it.pfds.iter().any(looks))
     }
 }
 
 impl Application {
+    const fn configured() -> Self {
+        Self { pfds: Vec::new(), configured: true, class: None }
+    }
+
     fn octets(&self) -> usize {
         self.pfds.iter().map(Pfd::octets).sum()
     }

@@ -8,6 +8,7 @@ use causeway_types::QfiSet;
 use serde::Serialize;
 
 use super::enums::NameIn;
+use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
 use super::serialize::shown_if_any;
@@ -66,9 +67,10 @@ impl Application {
 }
 
 /// All applications, in the form that rules refer to.
-pub(crate) fn applications(items: &[Application]) -> Applications {
+pub(crate) fn applications(upf: &Upf) -> Applications {
     let pfd = |item: &Application| (ApplicationId::from(&*item.id), vec![item.pfd()]);
-    Applications::configured(items.iter().map(pfd))
+    Applications::configured(upf.applications.iter().map(pfd))
+        .with_classes(upf.traffic.classes.loaded.clone())
 }
 
 /// A predefined rule. A packet matches if it matches all given keys. Items with the same name form a group that is

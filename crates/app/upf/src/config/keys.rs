@@ -292,6 +292,11 @@ pub const KEYS: &[Key] = &[
         "ue_address",
         "what is one flow: ue_address, all packets of a UE in a direction; five_tuple, addresses, ports and protocol",
     ),
+    live(
+        "upf.traffic.classes.model",
+        "none",
+        "file of `causeway train`: PDRs may name its classes as Application IDs; a reload reads it again",
+    ),
     key(
         "upf.metrics.server[].address",
         "127.0.0.1",

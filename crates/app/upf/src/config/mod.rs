@@ -62,7 +62,7 @@ pub(crate) use quantities::octets_text;
 pub use reload::Reloaded;
 pub use routing::{EchoConfig, Routing};
 pub use switch::{P4Switch, SwitchRoute};
-pub use traffic::{FlowRate, HeavyHitters, Traffic};
+pub use traffic::{Classes, FlowRate, HeavyHitters, Traffic};
 pub use workers::{WorkerCount, Workers};
 
 use origin::Origins;
@@ -82,10 +82,16 @@ impl Config {
             let origin = Origin::File(path.to_owned());
             ConfigErrors(vec![ConfigError { origin, key: String::new(), problem }])
         };
-        Self::parse(file, &read(path).map_err(unreadable)?, overrides)
+        let mut config = Self::parse(file, &read(path).map_err(unreadable)?, overrides)?;
+        let of_model = |problem| {
+            let (origin, key) = (Origin::File(path.to_owned()), "upf.traffic.classes.model".to_owned());
+            ConfigErrors(vec![ConfigError { origin, key, problem }])
+        };
+        config.upf.traffic.classes.load().map_err(of_model)?;
+        Ok(config)
     }
 
-    /// Reads the text of a file named `file`, and applies the flags.
+    /// Reads the text of a file named `file`, and applies the flags. Model files are not read.
     ///
     /// # Errors
     /// As for [`Config::load`].

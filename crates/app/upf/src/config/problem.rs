@@ -296,6 +296,17 @@ pub enum Problem {
     /// The P4 programs look for nothing in the traffic.
     #[error("upf.dataplane switch looks for no heavy hitters: remove the key, or use another data plane")]
     SwitchTraffic,
+    /// The P4 programs measure no windows.
+    #[error("upf.dataplane switch has no application classes: remove the key, or use another data plane")]
+    SwitchClasses,
+    /// The model file cannot be used.
+    #[error("{}: {why}", path.display())]
+    Model {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// A detector cannot be made with these numbers.
     #[error("{error}: change `threshold`, `window` or `memory`")]
     HeavyHitters {

@@ -1,8 +1,12 @@
 //! What is looked for in the traffic.
 
 use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use causeway_dataplane::{FlowKind, HeavyHitterSettings, Threshold};
+use causeway_model::TrafficClasses;
+use causeway_traffic::classes::Model;
 use causeway_types::{Bitrate, Span};
 use serde::Serialize;
 
@@ -18,11 +22,57 @@ use super::{quantities, values};
 pub struct Traffic {
     /// Flows of a high rate.
     pub heavy_hitters: HeavyHitters,
+    /// Application classes.
+    pub classes: Classes,
+}
+
+/// Application classes: the shape of a session's packets decides.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Classes {
+    /// The model file; `None`: there are no classes.
+    #[serde(serialize_with = "path_if_any", skip_serializing_if = "Option::is_none")]
+    pub model: Option<PathBuf>,
+    /// Its content.
+    #[serde(skip)]
+    pub(crate) loaded: Option<Arc<TrafficClasses>>,
+}
+
+/// The largest model file, in octets.
+const MAX_MODEL: u64 = 1 << 20;
+
+impl Classes {
+    fn read(classes: &mut Section<'_>) -> Self {
+        Self { model: classes.value("model", |text| values::text(text).map(PathBuf::from)), loaded: None }
+    }
+
+    /// Reads the model file, if one is named, as [`Config::load`](super::Config::load) does.
+    ///
+    /// # Errors
+    /// [`Problem::Model`]: the file cannot be read, or is no model. The classes stay what they were.
+    pub fn load(&mut self) -> Result<(), Problem> {
+        let Some(path) = &self.model else {
+            self.loaded = None;
+            return Ok(());
+        };
+        let named = |why: String| Problem::Model { path: path.clone(), why };
+        let octets = causeway_file::read(path, MAX_MODEL).map_err(|error| named(error.to_string()))?;
+        let model = Model::decode(&octets).map_err(|error| named(error.to_string()))?;
+        let classes = TrafficClasses::new(&model).map_err(|error| named(error.to_string()))?;
+        self.loaded = Some(Arc::new(classes));
+        Ok(())
+    }
+}
+
+fn path_if_any<S: serde::Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    shown_if_any(&path.as_ref().map(|path| path.display()), serializer)
 }
 
 impl Traffic {
     pub(super) fn read(traffic: &mut Section<'_>) -> Self {
-        Self { heavy_hitters: traffic.section("heavy_hitters", HeavyHitters::read) }
+        Self {
+            heavy_hitters: traffic.section("heavy_hitters", HeavyHitters::read),
+            classes: traffic.section("classes", Classes::read),
+        }
     }
 }
 
@@ -108,6 +158,9 @@ impl fmt::Display for FlowRate {
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let key = |name: &str| format!("upf.traffic.heavy_hitters.{name}");
     let heavy = &upf.traffic.heavy_hitters;
+    if upf.traffic.classes.model.is_some() && upf.dataplane.is_switch() {
+        return vec![("upf.traffic.classes.model".into(), Problem::SwitchClasses)];
+    }
     let Some(settings) = heavy.settings(0) else { return Vec::new() };
     if upf.dataplane.is_switch() {
         return vec![(key("threshold"), Problem::SwitchTraffic)];

@@ -43,7 +43,7 @@ impl Control {
         let mut config = settings::with_live_keys(self.n4.config().clone(), &next, smfs);
         config.address_pools = settings::address_pools(&next, &self.topology.host);
         self.n4.reconfigure(self.clock.now(), config, &settings::targets(&next));
-        let is_changed = next.traffic != old.traffic;
+        let is_changed = next.traffic.heavy_hitters != old.traffic.heavy_hitters;
         self.config.send_replace(next);
         if is_changed {
             self.look_for_heavy_hitters();

@@ -61,7 +61,7 @@ pub(super) fn with_live_keys(base: n4::Config, upf: &Upf, allow: Vec<IpNet>) -> 
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
         address_rest: upf.ue_address_quarantine,
-        catalogue: Catalogue { applications: Arc::new(applications(&upf.applications)), ..base.catalogue },
+        catalogue: Catalogue { applications: Arc::new(applications(upf)), ..base.catalogue },
         limits: n4::Limits {
             routes: upf.framed_routes.max as usize,
             routes_per_session: upf.framed_routes.max_per_session as usize,

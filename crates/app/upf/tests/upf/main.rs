@@ -1,6 +1,7 @@
 //! The daemon and its parts from outside: configuration, packet threads, and whole daemons on sockets and devices.
 
 mod advertise;
+mod application_classes;
 mod common;
 mod config_errors;
 mod config_keys;

@@ -18,7 +18,7 @@ fn one(pfd: Pfd) -> Applications {
 }
 
 fn detects(applications: &Applications, seen: Option<&Seen>) -> bool {
-    applications.detects(&"app".into(), |_| false, seen)
+    applications.detects(&"app".into(), |_| false, seen, 0)
 }
 
 fn by_domain(name: &str, protocol: Option<DomainProtocol>) -> Applications {
@@ -79,7 +79,7 @@ fn every_property_of_one_pfd_must_fit() {
     let seen = named("example.com", None);
     let applications = one(both.clone());
     let detected =
-        |applications: &Applications, fits, seen| applications.detects(&"app".into(), |_| fits, seen);
+        |applications: &Applications, fits, seen| applications.detects(&"app".into(), |_| fits, seen, 0);
     assert!(detected(&applications, true, Some(&seen)));
     assert!(!detected(&applications, true, None) && !detected(&applications, false, Some(&seen)));
     let either = Applications::configured([(
@@ -117,7 +117,7 @@ fn requests_replace_whole_applications() {
         manage_pfds(&two, &request(vec![("a", vec![domain("x.example"), domain("y.example")])]), |_| false)
             .unwrap();
     let seen = |name| named(name, None);
-    let of_a = |all: &Applications, name| all.detects(&"a".into(), |_| false, Some(&seen(name)));
+    let of_a = |all: &Applications, name| all.detects(&"a".into(), |_| false, Some(&seen(name)), 0);
     assert!(of_a(&changed, "y.example") && !of_a(&changed, "a.example"));
     let removed = manage_pfds(&changed, &request(vec![("a", vec![])]), |_| false).unwrap();
     assert!(!removed.knows(&"a".into()) && removed.knows(&"b".into()));

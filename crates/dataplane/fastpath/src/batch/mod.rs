@@ -87,7 +87,7 @@ impl FastPath {
             early_drop,
             predicted_set: SetId::NOTHING,
         });
-        if self.slow_path.has_heavy_hitters() {
+        if self.is_observing() {
             self.observe_queued::<IS_UPLINK>(now, batch, (&scratch.state, general), queue, true);
         }
         self.scratch = Some(scratch);
@@ -288,7 +288,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
         match verdict {
             Verdict::SlowPath => {
                 self.octets -= self.batch.data(index).map_or(0, <[u8]>::len) as u64;
-                if engine.slow_path.has_heavy_hitters() {
+                if engine.is_observing() {
                     let packets = (self.state, self.general.as_slice());
                     engine.observe_queued::<IS_UPLINK>(now, self.batch, packets, self.queue, false);
                 }

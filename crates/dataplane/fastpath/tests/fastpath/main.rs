@@ -1,5 +1,6 @@
 //! The fast path beside the slow path.
 
+mod application_class;
 mod filters;
 mod floods;
 mod heavy_hitters;

@@ -65,6 +65,8 @@ pub(crate) struct Detection<'a> {
     pub(crate) applications: &'a Applications,
     /// The detection result of the packet's flow.
     pub(crate) seen: Option<&'a Seen>,
+    /// The class of the session's traffic.
+    pub(crate) class: u8,
 }
 
 impl Detector {

@@ -6,6 +6,7 @@ use causeway_model::RuleSet;
 use causeway_types::{Direction, QerId, Seid, Span, Time, UrrId};
 
 use super::dormancy::is_independent;
+use crate::application_class::SessionClass;
 use crate::application_detection::Detector;
 use crate::buffer::Buffer;
 use crate::downlink_notification::NotificationState;
@@ -38,6 +39,7 @@ impl MeasuredState {
             measurements,
             buffer,
             detector,
+            class,
             refused_tunnels,
             notified,
             extended,
@@ -47,6 +49,7 @@ impl MeasuredState {
         } = session;
         let is_quiet = *buffer == Buffer::default()
             && *detector == Detector::default()
+            && *class == SessionClass::default()
             && refused_tunnels.is_empty()
             && *notified == NotificationState::default()
             && extended.is_empty()

@@ -1,6 +1,6 @@
 //! The rules of a session as a faster data plane applies them.
 
-use causeway_model::{Pdr, PduSessionType, SdfFilter};
+use causeway_model::{Applications, Pdr, PduSessionType, SdfFilter};
 use causeway_types::{Bitrate, Direction, PdrId, QerId, QfiSet, Seid, Span, UrrId};
 
 use super::lookup::LookupEntry;
@@ -77,8 +77,20 @@ pub struct OffloadMeter {
 impl SlowPath {
     /// The offload spec of a session; `None` where all of its packets are for the slow path.
     pub fn offload_spec(&self, seid: Seid) -> Option<OffloadSpec> {
-        let session = self.sessions.get(&seid).filter(|session| is_offloadable(session))?;
-        let pdrs = session.pdrs_in_order();
+        if self.asks_for_class(seid) { None } else { self.offload_spec_of_class(seid) }
+    }
+
+    /// The same, also of a session that asks for the class of its traffic, as long as it has the class that it has now: for a data plane
+    /// that counts the packets ([`SlowPath::observe_class`]) and asks again when [`SlowPath::class_of`] changes.
+    pub fn offload_spec_of_class(&self, seid: Seid) -> Option<OffloadSpec> {
+        let applications = &*self.applications;
+        let session = self.sessions.get(&seid).filter(|session| is_offloadable(session, applications))?;
+        let mut pdrs = session.pdrs_in_order();
+        // Those of other classes match no packet, as long as the session's class is what it is now.
+        pdrs.retain(|pdr| {
+            let id = pdr.pdi.application.as_ref();
+            id.is_none_or(|id| applications.class_of(id) == Some(session.class.verdict))
+        });
         if pdrs.len() > usize::from(u8::MAX) {
             return None;
         }
@@ -114,11 +126,11 @@ impl SlowPath {
     }
 }
 
-/// All its packets are IP, and none needs inspection or state beyond its headers.
-fn is_offloadable(session: &Session) -> bool {
+/// All its packets are IP, and none needs inspection or state beyond its headers and the class of its session.
+fn is_offloadable(session: &Session, applications: &Applications) -> bool {
     let rules = &session.rules;
     let is_plain = |pdr: &Pdr| {
-        pdr.pdi.application.is_none()
+        pdr.pdi.application.as_ref().is_none_or(|id| applications.is_class_alone(id))
             && pdr.predefined.is_empty()
             && pdr.active_from.is_none()
             && pdr.active_until.is_none()

@@ -56,7 +56,8 @@ fn to_ue(
         return Some((Forwarding::into_tunnel(Interface::Access, tunnel), qfi_marking(session, pdr).or(qfi)));
     }
     let user = UserPacket::parse(packet).ok()?;
-    let detection = Detection { applications, seen: session.detector.seen(&user.flow) };
+    let detection =
+        Detection { applications, seen: session.detector.seen(&user.flow), class: session.class.verdict };
     let arrival = ReceivedPacket { origin: PacketOrigin::default(), user };
     let downlink = find_pdr(session, &arrival, &detection, now).ok()?;
     let tunnel = forwarding(downlink)?.tunnel()?;

@@ -173,6 +173,16 @@ impl Gnb {
         self.socket.send_to(datagram, (upf, 2152)).unwrap();
     }
 
+    /// What has arrived already, without waiting.
+    pub fn receive_waiting(&self) -> Vec<Vec<u8>> {
+        self.socket.set_nonblocking(true).unwrap();
+        let mut buffer = [0; 2048];
+        let next = || self.socket.recv(&mut buffer).ok().map(|len| buffer[..len].to_vec());
+        let waiting = std::iter::from_fn(next).collect();
+        self.socket.set_nonblocking(false).unwrap();
+        waiting
+    }
+
     /// The next datagram.
     pub fn receive(&self) -> Vec<u8> {
         let mut buffer = [0; 2048];

@@ -4,15 +4,17 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::{
-    ActivationTime, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar,
-    CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute, GateStatus,
-    Header, HeartbeatRequest, Message, NodeId, NodeReportResponse, NodeReportType, Octets,
-    OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp, SdfFilter, SessionDeletionRequest,
-    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SessionReportResponse,
-    UpdateFar, UpdateForwardingParameters, UpdatePdr, UsageReport, UserId,
+    ActivationTime, ApplicationId, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause,
+    CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute,
+    GateStatus, Header, HeartbeatRequest, InactivityDetectionTime, MeasurementMethod, Message, NodeId,
+    NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp,
+    SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
+    SessionModificationRequest, SessionReportResponse, UpdateFar, UpdateForwardingParameters, UpdatePdr,
+    UsageReport, UserId,
 };
 use causeway_types::{
-    DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, Teid,
+    DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, ReportingTriggers,
+    Seid, Teid, UsageReportTrigger,
 };
 
 use super::rules::{URR, downlink_far, downlink_pdr, uplink_far, uplink_pdr, urr};
@@ -256,6 +258,56 @@ impl Smf {
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
         let fars = [uplink_far(), forwarding(teid, gnb)];
         self.accepted(SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars))
+    }
+
+    /// The same. Downlink packets of the application match PDR 3, which gives them the QFI; start and stop of its traffic are reported, the
+    /// latter after a second of silence.
+    pub fn establish_detecting(
+        &mut self,
+        ue: Ipv4Addr,
+        teid: Teid,
+        gnb: Ipv4Addr,
+        app: &str,
+        qfi: Qfi,
+    ) -> Session {
+        let plain = downlink_pdr(ue);
+        let pdi = Pdi { application_id: Some(ApplicationId(app.as_bytes())), ..plain.pdi.clone() };
+        let (urr_ids, qer_ids) = ([URR].into(), [QerId(1)].into());
+        let detecting = CreatePdr {
+            urr_ids,
+            qer_ids,
+            far_id: plain.far_id,
+            ..CreatePdr::new(PdrId(3), Precedence(100), pdi)
+        };
+        let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), plain, detecting]);
+        let mut request =
+            SessionEstablishmentRequest::new(self.node(), cp, pdrs, [uplink_far(), forwarding(teid, gnb)]);
+        let triggers = ReportingTriggers::START | ReportingTriggers::STOPT;
+        let urr = CreateUrr {
+            inactivity_detection_time: Some(InactivityDetectionTime(1)),
+            ..CreateUrr::new(URR, MeasurementMethod::VOLUM | MeasurementMethod::DURAT, triggers)
+        };
+        request.create_urrs = [urr].into();
+        request.create_qers =
+            [CreateQer { qfi: Some(qfi), ..CreateQer::new(QerId(1), GateStatus::OPEN) }].into();
+        self.accepted(request)
+    }
+
+    /// Accepts the reports of this datagram, if it is a Session Report Request: the Application ID of each, and whether its traffic
+    /// starts.
+    pub fn accept_detections(&self, session: Session, datagram: &[u8]) -> Vec<(String, bool)> {
+        let (header, message) = decode(datagram);
+        let Message::SessionReportRequest(report) = message else { return Vec::new() };
+        assert_eq!(header.seid, Some(session.cp_seid));
+        let accepted = SessionReportResponse::new(Cause::RequestAccepted);
+        self.send(accepted.into(), Some(session.up_seid), header.sequence);
+        let told = report.usage_reports.iter().map(|usage| {
+            let detected = usage.application_detection_information.as_ref().unwrap();
+            let is_start = usage.usage_report_trigger.contains(UsageReportTrigger::START);
+            assert_ne!(is_start, usage.usage_report_trigger.contains(UsageReportTrigger::STOPT));
+            (String::from_utf8(detected.application_id.0.to_vec()).unwrap(), is_start)
+        });
+        told.collect()
     }
 
     /// The same; returns the F-SEID and the F-TEID that the UPF tells.

@@ -122,6 +122,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.traffic.heavy_hitters.window", "100ms"),
     ("upf.traffic.heavy_hitters.memory", "64KiB"),
     ("upf.traffic.heavy_hitters.flow", "five_tuple"),
+    ("upf.traffic.classes.model", "classes.json"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
     ("upf.management.server[].address", "::1"),

@@ -43,6 +43,9 @@ impl Default for ProfileCache {
 impl ProfileCache {
     /// `None`: the session cannot share a profile. The caller has checked that no other session has its UE addresses.
     pub(crate) fn candidate(&self, slow: &SlowPath, seid: Seid) -> Option<ProfileCandidate> {
+        if slow.asks_for_class(seid) {
+            return None;
+        }
         slow.profile_params(seid, &self.hasher).map(|(params, hash)| ProfileCandidate { params, hash })
     }
 

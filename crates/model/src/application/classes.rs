@@ -1,0 +1,36 @@
+//! Applications that are classes of traffic: the shape of a session's packets decides.
+
+use causeway_traffic::classes::{Classifier, Model, TableError, TableLimits};
+
+use super::ApplicationId;
+
+/// The classes of a model file. Each is an application with the name of the class as its Application ID, but for the
+/// first one, which is all other traffic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TrafficClasses {
+    classifier: Classifier,
+    ids: Vec<ApplicationId>,
+}
+
+impl TrafficClasses {
+    /// The classes of a model.
+    ///
+    /// # Errors
+    /// [`TableError`] when the tree of the model exceeds the limits of tables.
+    pub fn new(model: &Model) -> Result<Self, TableError> {
+        let classifier = Classifier::new(model, &TableLimits::default())?;
+        let ids = model.classes().iter().map(|class| ApplicationId::from(class.as_str())).collect();
+        Ok(Self { classifier, ids })
+    }
+
+    /// Measures windows and decides.
+    pub const fn classifier(&self) -> &Classifier {
+        &self.classifier
+    }
+
+    /// The classes that are applications, with their numbers.
+    pub fn applications(&self) -> impl Iterator<Item = (&ApplicationId, u8)> {
+        // A model has at most 256 classes.
+        self.ids.iter().zip(0..=u8::MAX).skip(1)
+    }
+}
