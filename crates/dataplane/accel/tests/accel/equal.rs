@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use causeway_accel::{Reason, TunnelRequest};
+use causeway_accel::{Action, Class, Kind, Order, Reason, Request, TunnelRequest, fits};
 use causeway_pfcp::{Header, RawIes};
 use fastrand::Rng;
 
@@ -116,7 +116,8 @@ impl Smfs {
                 }
             }
             11 => {
-                ies.push(create_qer(asked.qers.len() as u32 + u32::from(!self.one_in(5)), 0, true, Some(9)))
+                let id = asked.qers.len() as u32 + u32::from(!self.one_in(5));
+                ies.push(create_qer(id, 0, true, Some(9)));
             }
             6 => ies.push(to_gnb(teid, Some(if rare_flags { 3 } else { self.choice(&[0, 2]) }))),
             _ => ies.push(to_gnb(teid, None)),
@@ -305,8 +306,7 @@ fn is_accepted(answer: &[u8]) -> bool {
 
 /// What a modification needs to know of an establishment.
 fn asked_of(octets: &[u8]) -> Asked {
-    let request = causeway_accel::fits(&causeway_accel::Class::SMFS, octets);
-    let Ok(causeway_accel::Request { kind: causeway_accel::Kind::Establish(it), .. }) = request else {
+    let Ok(Request { kind: Kind::Establish(it), .. }) = fits(&Class::SMFS, octets) else {
         return Asked::default();
     };
     let number = it.cp.addr.octets()[3] - smf(0).octets()[3];
@@ -327,17 +327,48 @@ fn asked_of(octets: &[u8]) -> Asked {
     }
 }
 
+/// Parts of messages that are compared often enough.
+const PARTS: [&str; 6] =
+    ["several QERs", "Update PDR", "buffering", "another order", "deletion with CP F-SEID", "End Marker"];
+
+/// Those of a message of the class.
+fn parts_of(octets: &[u8]) -> impl Iterator<Item = &'static str> {
+    let standard = Class { order: Order::Standard, ..Class::SMFS };
+    let mut has = [false; PARTS.len()];
+    has[3] = fits(&standard, octets).is_err();
+    let buffers = |action| matches!(action, Action::Buffer { .. });
+    let request = fits(&Class::SMFS, octets).expect("of the class");
+    match request.kind {
+        Kind::Establish(it) => {
+            has[0] = it.qers[1].is_some();
+            has[2] = it.downlink.is_some_and(|downlink| buffers(downlink.far.action));
+        }
+        Kind::Modify(it) => {
+            has[1] = it.pdrs[0].is_some();
+            has[2] = it.fars.iter().flatten().any(|far| far.action.is_some_and(buffers));
+            has[5] = it.fars.iter().flatten().any(|far| far.end_marker);
+        }
+        Kind::Delete { cp } => has[4] = cp.is_some(),
+    }
+    PARTS.into_iter().zip(has).filter_map(|(part, has)| has.then_some(part))
+}
+
 /// Sends this many messages in worlds of a few hundred.
 #[expect(clippy::print_stdout, reason = "how many messages were compared")]
 fn compare(messages: u64, seed: u64) {
     const OF_WORLD: u64 = 250;
     let (mut answered, mut reasons) = (0, BTreeMap::<String, u64>::new());
+    let mut parts = BTreeMap::<&str, u64>::new();
     for world in 0..messages.div_ceil(OF_WORLD) {
         let mut both = Both::new();
         let mut smfs = Smfs::new(seed + world);
         for _ in 0..OF_WORLD.min(messages - world * OF_WORLD) {
             let (number, octets, about) = smfs.next();
+            let before = both.answered;
             let answer = both.send(number, &octets);
+            if both.answered > before {
+                parts_of(&octets).for_each(|part| *parts.entry(part).or_default() += 1);
+            }
             smfs.learn(number, &octets, about, answer.as_deref());
         }
         answered += both.answered;
@@ -345,7 +376,13 @@ fn compare(messages: u64, seed: u64) {
             *reasons.entry(reason).or_default() += count;
         }
     }
-    println!("{messages} messages: {answered} answered by the data plane; by N4: {reasons:?}");
+    println!(
+        "{messages} messages: {answered} answered by the data plane; by N4: {reasons:?}; with {parts:?}"
+    );
+    for part in PARTS {
+        let count = parts.get(part).copied().unwrap_or_default();
+        assert!(count * 1000 > messages, "few answered messages with {part}: {parts:?}");
+    }
     assert!(answered * 2 > messages, "half of the messages are of the class: {answered}");
     for reason in
         [Reason::AtN4, Reason::InUse, Reason::Address, Reason::Network, Reason::Session, Reason::Rules]
