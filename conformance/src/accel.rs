@@ -8,8 +8,8 @@ use causeway_accel::{Accel, Class, Config, MAX_ANSWER, NotPossible, Verdict, fit
 use causeway_model::Capabilities;
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
-    ForwardingParameters, GateStatus, Header, MeasurementMethod, Message, MessageType, NodeId as Node,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, SessionDeletionRequest,
+    ForwardingParameters, GateStatus, Header, Ie, MeasurementMethod, Message, MessageType, NodeId as Node,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RawIes, RemovedHeader, SessionDeletionRequest,
     SessionEstablishmentRequest, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
     UpdateForwardingParameters,
 };
@@ -37,19 +37,31 @@ const SEID: std::ops::Range<usize> = 4..12;
 #[derive(Default)]
 struct Share {
     messages: usize,
-    /// Of the class by their form: one pair of rules a message, and two.
+    /// Of the class by their form: as published, and as it is.
     form: [usize; 2],
     /// Answered, in the order of the case.
     answered: [usize; 2],
-    /// Why not, with two pairs.
+    /// The same of the class as it is, of cases without URRs and with some: messages, and those answered.
+    by_usage: [(usize, usize); 2],
+    /// Why not, of the class as it is.
     reasons: BTreeMap<String, usize>,
 }
 
-/// A request of an SMF, and the SEID in the response of N4 if it establishes a session.
+/// A message of an SMF, and the SEID in the response of N4 if it establishes a session.
 struct Asked {
     from: Ipv4Addr,
     octets: Vec<u8>,
     established: Option<u64>,
+    /// It answers a report, which only N4 can have sent: the session is N4's since then.
+    answers_report: bool,
+}
+
+impl Asked {
+    /// It creates a URR.
+    fn measures_usage(&self) -> bool {
+        let Ok((_, body, _)) = Header::decode(&self.octets) else { return false };
+        RawIes::new(body).flatten().any(|ie| ie.ie_type == <CreateUrr<'_> as Ie<'_>>::TYPE)
+    }
 }
 
 /// The table of shares by software.
@@ -70,8 +82,8 @@ pub fn accel_shares(cases: &[Case], fragments: &Fragments) -> Result<String, Cas
         emulated.push((name, share));
     }
     let mut table = String::from(
-        "| SMF | session messages | form, 1 pair | form, 2 pairs | answered, 1 pair | answered, 2 pairs | why not, 2 pairs |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| SMF | session messages | form, published | form | answered, published | answered | without URRs | with URRs | why not |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     let rows = shares.into_values().chain(emulated);
     rows.for_each(|(name, share)| share.write(name, &mut table));
@@ -80,9 +92,14 @@ pub fn accel_shares(cases: &[Case], fragments: &Fragments) -> Result<String, Cas
 
 impl Share {
     fn add(&mut self, requests: &[Asked]) {
-        for (at, class) in [Class::PUBLISHED, Class::PAIRS].into_iter().enumerate() {
+        let answered_before = self.answered[1];
+        for (at, class) in [Class::PUBLISHED, Class::SMFS].into_iter().enumerate() {
             let Ok(mut upf) = Front::new(class) else { continue };
             for request in requests {
+                if request.answers_report {
+                    upf.report(request);
+                    continue;
+                }
                 self.form[at] += usize::from(fits(&class, &request.octets).is_ok());
                 match upf.send(request) {
                     None => self.answered[at] += 1,
@@ -91,22 +108,31 @@ impl Share {
                 }
             }
         }
-        self.messages += requests.len();
+        let answered = self.answered[1] - answered_before;
+        let messages = requests.iter().filter(|request| !request.answers_report).count();
+        let of_kind = &mut self.by_usage[usize::from(requests.iter().any(Asked::measures_usage))];
+        *of_kind = (of_kind.0 + messages, of_kind.1 + answered);
+        self.messages += messages;
     }
 
     fn write(&self, name: &str, out: &mut String) {
-        let percent = |count: usize| {
-            let share = 100.0 * count as f64 / self.messages.max(1) as f64;
-            format!("{count} ({share:.0} %)")
+        let share = |count: usize, of: usize| match of {
+            0 => "-".to_owned(),
+            _ => format!("{count} ({:.0} %)", 100.0 * count as f64 / of as f64),
         };
+        let percent = |count: usize| share(count, self.messages);
+        let [without, with] = self.by_usage.map(|(messages, answered)| share(answered, messages));
         let mut reasons: Vec<_> = self.reasons.iter().collect();
         reasons.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
         let reasons: Vec<_> =
             reasons.iter().take(3).map(|(name, count)| format!("{name} ({count})")).collect();
         let ([one, two], [first, both]) = (self.form.map(percent), self.answered.map(percent));
         let reasons = reasons.join("; ");
-        let _ =
-            writeln!(out, "| {name} | {} | {one} | {two} | {first} | {both} | {reasons} |", self.messages);
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {one} | {two} | {first} | {both} | {without} | {with} | {reasons} |",
+            self.messages
+        );
     }
 }
 
@@ -126,6 +152,17 @@ impl Front {
         let config = Config::new(&NodeId::Ip(UPF.into()), UPF.into(), &endpoints, &capabilities)?;
         let config = config.with_class(class);
         Ok(Self { accel: Accel::new(config)?, here: BTreeMap::new(), at_n4: BTreeSet::new() })
+    }
+
+    /// N4 has sent a report about a session, which it took over for that.
+    fn report(&mut self, answer: &Asked) {
+        let there =
+            answer.octets.get(SEID).and_then(|place| Some(u64::from_be_bytes(place.try_into().ok()?)));
+        let Some(there) = there else { return };
+        let index = self.here.get(&there).and_then(|here| self.accel.index_of(Seid(*here)));
+        if index.and_then(|index| self.accel.adopt(index)).is_some() {
+            self.at_n4.insert(there);
+        }
     }
 
     /// `None`: it is answered.
@@ -160,7 +197,7 @@ impl Front {
     }
 }
 
-/// The session requests of a case, in their order.
+/// The session requests of a case, and the answers to reports, in their order.
 fn requests(case: &Case, fragments: &Fragments) -> Result<Vec<Asked>, CaseError> {
     let transcript = run(case, fragments, &SlowPathBackend)?;
     let mut requests = Vec::new();
@@ -169,7 +206,8 @@ fn requests(case: &Case, fragments: &Fragments) -> Result<Vec<Asked>, CaseError>
         let Ok((header, ..)) = Header::decode(octets) else { continue };
         let message = MessageType::from_code(header.message_type);
         let is_request = message.is_some_and(|it| it.is_request() && it.is_session_related());
-        if !is_request || message == Some(MessageType::SessionReportRequest) {
+        let answers_report = message == Some(MessageType::SessionReportResponse);
+        if !(is_request || answers_report) || message == Some(MessageType::SessionReportRequest) {
             continue;
         }
         let is_establishment = message == Some(MessageType::SessionEstablishmentRequest);
@@ -178,7 +216,7 @@ fn requests(case: &Case, fragments: &Fragments) -> Result<Vec<Asked>, CaseError>
         };
         let mut sent = transcript.datagrams.iter().filter(|sent| is_answer(&sent.payload));
         let established = sent.find_map(|sent| up_seid(&sent.payload)).filter(|_| is_establishment);
-        requests.push(Asked { from: *from, octets: octets.clone(), established });
+        requests.push(Asked { from: *from, octets: octets.clone(), established, answers_report });
     }
     Ok(requests)
 }
@@ -240,7 +278,7 @@ fn emulated_smf(with_urr: bool) -> Vec<Asked> {
         let mut octets = Vec::new();
         // A session of a few rules is no longer than a datagram.
         let _ = message.encode(Some(seid), sequence, &mut octets);
-        Asked { from, octets, established: (seid == Seid(0)).then_some(there.0) }
+        Asked { from, octets, established: (seid == Seid(0)).then_some(there.0), answers_report: false }
     };
     (1..).zip(messages).map(asked).collect()
 }

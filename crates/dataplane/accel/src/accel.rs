@@ -7,7 +7,7 @@ use causeway_types::{FSeid, NodeId, Seid, Teid, Time};
 
 use crate::MAX_ANSWER;
 use crate::answer::Created;
-use crate::class::{Establishment, HEADER, Kind, Modification, Peer, Request, TunnelRequest, fits};
+use crate::class::{CpFSeid, Establishment, HEADER, Kind, Modification, Peer, Request, TunnelRequest, fits};
 use crate::config::{Config, INDEX_BITS, NotPossible};
 use crate::keys::{Collision, KeyTable, Owner};
 use crate::reason::{Counters, Reason};
@@ -216,13 +216,16 @@ impl Accel {
         }
         match (&request.kind, entry.state) {
             (Kind::Modify(modification), State::Live) => self.modify(index, modification, answered, out),
-            (Kind::Delete, State::Live) => {
+            (Kind::Delete { cp: named }, State::Live) => {
+                if !named.is_none_or(|named| self.is_cp_of(entry, named)) {
+                    return Err(Refused { reason: Reason::Smf, adopt: Some(index) });
+                }
                 let len = templates.deleted(cp, request.sequence, out);
                 self.end(index, State::Gone(answered));
                 self.counters.deleted += 1;
                 Ok((len, Effect::Remove { session: index }))
             }
-            (Kind::Delete, State::Gone(by)) if by == answered => {
+            (Kind::Delete { .. }, State::Gone(by)) if by == answered => {
                 self.counters.repeated += 1;
                 Ok((templates.deleted(cp, request.sequence, out), Effect::Nothing))
             }
@@ -313,9 +316,7 @@ impl Accel {
         else {
             return Err(Reason::Session.into());
         };
-        let smf = self.smfs.of_generation(entry.smf);
-        let is_same = |cp: crate::CpFSeid| cp.seid == entry.cp && smf.is_some_and(|smf| smf.host == cp.addr);
-        if !request.cp.is_none_or(is_same) {
+        if !request.cp.is_none_or(|cp| self.is_cp_of(entry, cp)) {
             return Err(to_n4(Reason::Smf));
         }
         let cp = entry.cp;
@@ -346,9 +347,9 @@ impl Accel {
 
     /// Reads what an establishment looks up from memory, all at once instead of one after the other.
     fn touch(&self, cp: (u32, u64), request: &Establishment<'_>) {
-        let ue = request.downlink.and_then(|downlink| downlink.pdr.ue).map_or(0, u32::from);
+        let ue = request.downlink.and_then(|downlink| downlink.pdr.pdi.ue).map_or(0, u32::from);
         let index = self.entries.peek_free().unwrap_or(0);
-        let teid = match request.uplink.pdr.tunnel {
+        let teid = match request.uplink.pdr.pdi.tunnel {
             Some(TunnelRequest::Assigned(teid, _)) => Some(teid),
             _ => self.chosen_teid(index, self.next_generation(index)),
         };
@@ -454,6 +455,11 @@ impl Accel {
     fn is_valid(&self, index: u32) -> bool {
         let entry = self.entries.get(index);
         entry.is_some_and(|entry| self.smfs.of_generation(entry.smf).is_some())
+    }
+
+    fn is_cp_of(&self, entry: &Entry, cp: CpFSeid) -> bool {
+        let smf = self.smfs.of_generation(entry.smf);
+        cp.seid == entry.cp && smf.is_some_and(|smf| smf.host == cp.addr)
     }
 
     fn is_smf_of(&self, entry: &Entry, from: SocketAddrV4) -> bool {

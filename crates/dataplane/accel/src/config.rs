@@ -95,7 +95,11 @@ impl Config {
         let v4 = |ip: &IpAddr| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None };
         let ends: Vec<_> = endpoints.n6_tunnels.iter().filter_map(|end| end.addr.v4).chain([gtpu]).collect();
         Ok(Self {
-            class: Class { end_markers: capabilities.end_marker, ..Class::PAIRS },
+            class: Class {
+                end_markers: capabilities.end_marker,
+                buffering: capabilities.buffering,
+                ..Class::SMFS
+            },
             sessions: 65_536,
             keys: 65_536,
             smfs: 64,
@@ -113,9 +117,11 @@ impl Config {
         })
     }
 
-    /// The same with another class. One with End Markers needs a data plane that sends them.
+    /// The same with another class. One with End Markers or buffering needs a data plane that has them.
     pub fn with_class(self, class: Class) -> Self {
-        Self { class: Class { end_markers: class.end_markers && self.class.end_markers, ..class }, ..self }
+        let end_markers = class.end_markers && self.class.end_markers;
+        let buffering = class.buffering && self.class.buffering;
+        Self { class: Class { end_markers, buffering, ..class }, ..self }
     }
 
     /// The number of a network by its octets in a message.

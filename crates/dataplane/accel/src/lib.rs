@@ -73,8 +73,9 @@ mod smfs;
 pub use accel::{Accel, Adopted, Effect, Occupancy, Reservation, Unavailable, Verdict};
 pub use answer::MAX_ANSWER;
 pub use class::{
-    Class, CoreSide, CpFSeid, Direction, Establishment, FarUpdate, Kind, Misfit, Modification, NewFar,
-    NewPdr, Parameters, Peer, Qer, Request, Side, TunnelRequest, fits,
+    Action, Class, CoreSide, CpFSeid, Direction, Establishment, FarUpdate, Kind, Misfit, Modification,
+    NewFar, NewPdi, NewPdr, Order, Parameters, PdrUpdate, Peer, QERS, Qer, QerIds, Qers, Request, Side,
+    TunnelRequest, fits,
 };
 pub use config::{Config, NotPossible};
 pub use reason::{Counters, Reason};

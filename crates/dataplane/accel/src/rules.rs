@@ -6,8 +6,8 @@ use causeway_model as model;
 use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Qfi, QfiSet, Teid};
 
 use crate::class::{
-    CoreSide, Direction, Establishment, FarUpdate, Modification, NewFar, Parameters, Peer, Qer, Side,
-    TunnelRequest,
+    Action, CoreSide, Direction, Establishment, FarUpdate, Modification, NewFar, NewPdi, Parameters,
+    PdrUpdate, Peer, Qer, QerIds, Qers, Side, TunnelRequest, are_there,
 };
 use crate::{Config, Reason};
 
@@ -18,8 +18,8 @@ pub struct Rules {
     pub uplink: Uplink,
     /// Packets to the UE.
     pub downlink: Option<Downlink>,
-    /// The QER.
-    pub qer: Option<Qer>,
+    /// The QERs.
+    pub qers: Qers,
 }
 
 /// The uplink PDR with its FAR.
@@ -41,12 +41,12 @@ pub struct Uplink {
     pub qfi: Option<Qfi>,
     /// The header to remove may be of either IP version.
     pub(crate) removes_either: bool,
-    /// The QER applies.
-    pub has_qer: bool,
+    /// The QERs that apply, in this order.
+    pub qers: QerIds,
     /// The FAR.
     pub far: FarId,
-    /// It forwards; otherwise it drops.
-    pub forwards: bool,
+    /// What happens to packets; they are never buffered.
+    pub action: Action,
     /// Where to: the side, and the network by its number.
     pub(crate) to: Option<(CoreSide, Option<u8>)>,
 }
@@ -71,12 +71,12 @@ pub struct Downlink {
     pub(crate) network: Option<u8>,
     /// The UE address.
     pub ue: Ipv4Addr,
-    /// The QER applies.
-    pub has_qer: bool,
+    /// The QERs that apply, in this order.
+    pub qers: QerIds,
     /// The FAR.
     pub far: FarId,
-    /// It forwards; otherwise it drops.
-    pub forwards: bool,
+    /// What happens to packets.
+    pub action: Action,
     /// Where to.
     pub(crate) to: Option<ToAccess>,
 }
@@ -106,7 +106,7 @@ impl Rules {
     /// The rules that an establishment requests. A TEID of the UPF's choice is still zero.
     pub(crate) fn new(config: &Config, request: &Establishment<'_>) -> Result<Self, Reason> {
         let Direction { pdr, far } = &request.uplink;
-        let (teid, chosen) = match pdr.tunnel.ok_or(Reason::Rules)? {
+        let (teid, chosen) = match pdr.pdi.tunnel.ok_or(Reason::Rules)? {
             TunnelRequest::Assigned(teid, addr) if addr == config.gtpu => (teid.value(), Chosen::BySmf),
             TunnelRequest::Assigned(..) => return Err(Reason::Tunnel),
             TunnelRequest::Choose { v6: true, .. } if config.has_v6 => return Err(Reason::Tunnel),
@@ -117,17 +117,17 @@ impl Rules {
             precedence: pdr.precedence,
             teid,
             chosen,
-            network: network(config, pdr.network)?,
-            ue: pdr.ue.map(|ue| ue_address(config, ue)).transpose()?,
-            qfi: pdr.qfi,
+            network: network(config, pdr.pdi.network)?,
+            ue: pdr.pdi.ue.map(|ue| ue_address(config, ue)).transpose()?,
+            qfi: pdr.pdi.qfi,
             removes_either: pdr.removes_either,
-            has_qer: pdr.qer.is_some(),
+            qers: pdr.qers,
             far: far.id,
-            forwards: far.forwards,
+            action: far.action,
             to: far.parameters.map(|parameters| to_core(config, parameters, None)).transpose()?,
         };
         let downlink = request.downlink.map(|direction| Downlink::new(config, &direction)).transpose()?;
-        Ok(Self { uplink, downlink, qer: request.qer })
+        Ok(Self { uplink, downlink, qers: request.qers })
     }
 
     /// The rules after a modification, and the tunnel that gets an End Marker.
@@ -147,41 +147,66 @@ impl Rules {
                 end_marker = before;
             }
         }
-        if let Some(qer) = request.qer {
-            if self.qer.is_some() {
-                return Err(Reason::Rules);
-            }
-            self.qer = Some(qer);
+        for qer in request.qers.iter().flatten() {
+            let is_new = self.qers.iter().flatten().all(|other| other.id != qer.id);
+            let place = self.qers.iter_mut().find(|place| place.is_none()).filter(|_| is_new);
+            *place.ok_or(Reason::Rules)? = Some(*qer);
+        }
+        for update in request.pdrs.iter().flatten() {
+            self.update_pdr(config, update)?;
         }
         if let Some(direction) = &request.downlink {
             let downlink = Downlink::new(config, direction)?;
-            let has_qer = direction.pdr.qer.is_none_or(|id| self.qer.is_some_and(|qer| qer.id == id));
             let is_other = downlink.pdr != self.uplink.pdr && downlink.far != self.uplink.far;
-            let is_of_ue = self.uplink.ue.is_none_or(|ue| ue == downlink.ue);
-            if self.downlink.is_some() || !(has_qer && is_other && is_of_ue) {
+            if self.downlink.is_some() || !is_other {
                 return Err(Reason::Rules);
             }
             self.downlink = Some(downlink);
         }
-        Ok((self, end_marker))
+        if self.is_of_one_ue() && self.has_its_qers() { Ok((self, end_marker)) } else { Err(Reason::Rules) }
+    }
+
+    fn is_of_one_ue(&self) -> bool {
+        self.downlink.is_none_or(|downlink| self.uplink.ue.is_none_or(|ue| ue == downlink.ue))
+    }
+
+    fn has_its_qers(&self) -> bool {
+        let of_downlink = self.downlink.map_or(QerIds::default(), |downlink| downlink.qers);
+        are_there(&self.uplink.qers, &self.qers) && are_there(&of_downlink, &self.qers)
+    }
+
+    /// The PDI replaces the previous one, but keeps tunnel and UE of the session.
+    fn update_pdr(&mut self, config: &Config, update: &PdrUpdate<'_>) -> Result<(), Reason> {
+        if update.id == self.uplink.pdr {
+            return self.uplink.update_pdr(config, update);
+        }
+        let downlink = self.downlink.as_mut().filter(|downlink| downlink.pdr == update.id);
+        downlink.ok_or(Reason::Rules)?.update_pdr(config, update)
     }
 
     fn update(&mut self, config: &Config, update: &FarUpdate<'_>) -> Result<(), Reason> {
         if update.id == self.uplink.far {
             let uplink = &mut self.uplink;
-            uplink.forwards = update.forwards.unwrap_or(uplink.forwards);
+            uplink.action = update.action.unwrap_or(uplink.action);
+            if matches!(uplink.action, Action::Buffer { .. }) {
+                return Err(Reason::Rules);
+            }
             if let Some(parameters) = update.parameters {
                 uplink.to = Some(to_core(config, parameters, uplink.to)?);
             }
-            return if uplink.forwards && uplink.to.is_none() { Err(Reason::Rules) } else { Ok(()) };
+            return if uplink.action == Action::Forward && uplink.to.is_none() {
+                Err(Reason::Rules)
+            } else {
+                Ok(())
+            };
         }
         let downlink = self.downlink.as_mut().filter(|downlink| downlink.far == update.id);
         let downlink = downlink.ok_or(Reason::Rules)?;
-        downlink.forwards = update.forwards.unwrap_or(downlink.forwards);
+        downlink.action = update.action.unwrap_or(downlink.action);
         if let Some(parameters) = update.parameters {
             downlink.to = Some(to_access(config, parameters, downlink.to)?);
         }
-        if downlink.forwards && downlink.to.is_none() { Err(Reason::Rules) } else { Ok(()) }
+        if downlink.action == Action::Forward && downlink.to.is_none() { Err(Reason::Rules) } else { Ok(()) }
     }
 
     /// The rules in the form that N4 and the data planes share.
@@ -193,24 +218,48 @@ impl Rules {
         };
         let (pdr, far) = self.uplink.rules(config, name);
         rules.fars.insert(far.id, far);
-        let with_qer = |pdr: model::Pdr, has_qer| model::Pdr {
-            qers: self.qer.filter(|_| has_qer).map(|qer| qer.id).into_iter().collect(),
-            ..pdr
-        };
-        rules.pdrs.insert(pdr.id, with_qer(pdr, self.uplink.has_qer));
+        let with_qers = |pdr, qers: QerIds| model::Pdr { qers: qers.into_iter().flatten().collect(), ..pdr };
+        rules.pdrs.insert(pdr.id, with_qers(pdr, self.uplink.qers));
         if let Some(downlink) = self.downlink {
             let (pdr, far) = downlink.rules(name);
             rules.fars.insert(far.id, far);
-            rules.pdrs.insert(pdr.id, with_qer(pdr, downlink.has_qer));
+            rules.pdrs.insert(pdr.id, with_qers(pdr, downlink.qers));
         }
-        if let Some(qer) = self.qer {
-            rules.qers.insert(qer.id, qer_rule(&qer));
+        for qer in self.qers.iter().flatten() {
+            rules.qers.insert(qer.id, qer_rule(qer));
         }
         rules
     }
 }
 
 impl Uplink {
+    fn update_pdr(&mut self, config: &Config, update: &PdrUpdate<'_>) -> Result<(), Reason> {
+        let &PdrUpdate { precedence, pdi, removes_either, far, qers, .. } = update;
+        if far.is_some_and(|far| far != self.far) {
+            return Err(Reason::Rules);
+        }
+        if let Some(NewPdi { tunnel, network: name, ue, qfi, .. }) = pdi {
+            match tunnel.ok_or(Reason::Rules)? {
+                TunnelRequest::Choose { v6: true, .. } if config.has_v6 => return Err(Reason::Tunnel),
+                // For the tunnel that is there.
+                TunnelRequest::Choose { .. } => {}
+                TunnelRequest::Assigned(teid, addr) => {
+                    let is_same = teid.value() == self.teid && addr == config.gtpu;
+                    if self.chosen != Chosen::BySmf || !is_same {
+                        return Err(Reason::Tunnel);
+                    }
+                }
+            }
+            self.network = network(config, name)?;
+            self.ue = ue.map(|ue| ue_address(config, ue)).transpose()?;
+            self.qfi = qfi;
+        }
+        self.precedence = precedence.unwrap_or(self.precedence);
+        self.removes_either = removes_either.unwrap_or(self.removes_either);
+        self.qers = replaced(self.qers, qers);
+        Ok(())
+    }
+
     fn rules(
         &self,
         config: &Config,
@@ -236,22 +285,41 @@ impl Uplink {
             network_instance: name(network),
             ..model::Forwarding::to(side.into())
         });
-        (pdr, model::Far { forwarding, ..model::Far::new(self.far, action(self.forwards)) })
+        (pdr, model::Far { forwarding, ..model::Far::new(self.far, action(self.action)) })
     }
 }
 
 impl Downlink {
+    fn update_pdr(&mut self, config: &Config, update: &PdrUpdate<'_>) -> Result<(), Reason> {
+        let &PdrUpdate { precedence, pdi, removes_either, far, qers, .. } = update;
+        if far.is_some_and(|far| far != self.far) || removes_either.is_some() {
+            return Err(Reason::Rules);
+        }
+        if let Some(NewPdi { source, network: name, ue, .. }) = pdi {
+            let Side::Core(source) = source else { return Err(Reason::Rules) };
+            // Another address is another key.
+            if ue != Some(self.ue) {
+                return Err(Reason::Rules);
+            }
+            (self.source, self.network) = (source, network(config, name)?);
+        }
+        self.precedence = precedence.unwrap_or(self.precedence);
+        self.qers = replaced(self.qers, qers);
+        Ok(())
+    }
+
     fn new(config: &Config, Direction { pdr, far }: &Direction<'_>) -> Result<Self, Reason> {
-        let &NewFar { id, forwards, parameters } = far;
+        let &NewFar { id, action, parameters } = far;
+        let Side::Core(source) = pdr.pdi.source else { return Err(Reason::Rules) };
         Ok(Self {
             pdr: pdr.id,
             precedence: pdr.precedence,
-            source: pdr.source,
-            network: network(config, pdr.network)?,
-            ue: ue_address(config, pdr.ue.ok_or(Reason::Rules)?)?,
-            has_qer: pdr.qer.is_some(),
+            source,
+            network: network(config, pdr.pdi.network)?,
+            ue: ue_address(config, pdr.pdi.ue.ok_or(Reason::Rules)?)?,
+            qers: pdr.qers,
             far: id,
-            forwards,
+            action,
             to: parameters.map(|parameters| to_access(config, parameters, None)).transpose()?,
         })
     }
@@ -268,7 +336,7 @@ impl Downlink {
             outer: to.peer.map(|peer| model::OuterHeader::Gtpu(peer.into())),
             ..model::Forwarding::to(Interface::Access)
         });
-        (pdr, model::Far { forwarding, ..model::Far::new(self.far, action(self.forwards)) })
+        (pdr, model::Far { forwarding, ..model::Far::new(self.far, action(self.action)) })
     }
 }
 
@@ -278,8 +346,17 @@ impl From<Peer> for FTeid {
     }
 }
 
-const fn action(forwards: bool) -> model::ApplyAction {
-    if forwards { model::ApplyAction::Forward } else { model::ApplyAction::Drop }
+/// The list of a PDR after an update: another one, if it is not empty.
+fn replaced(before: QerIds, update: QerIds) -> QerIds {
+    if update.iter().any(Option::is_some) { update } else { before }
+}
+
+const fn action(action: Action) -> model::ApplyAction {
+    match action {
+        Action::Drop => model::ApplyAction::Drop,
+        Action::Forward => model::ApplyAction::Forward,
+        Action::Buffer { notify } => model::ApplyAction::Buffer { notify },
+    }
 }
 
 const fn ue(ip: Ipv4Addr, side: model::UeSide) -> model::UeAddress {

@@ -6,8 +6,8 @@ use causeway_pfcp as pfcp;
 use causeway_types::{Bitrate, FarId, Interface, PdrId, Precedence, QerId, Qfi, Teid};
 use pfcp::Ie;
 
-use super::Misfit;
-use super::ies::Ies;
+use super::ies::{Fields, exactly};
+use super::{Class, Misfit, Order};
 
 const PDR_ID: u16 = PdrId::TYPE;
 const PRECEDENCE: u16 = Precedence::TYPE;
@@ -72,9 +72,53 @@ pub struct NewPdr<'a> {
     pub id: PdrId,
     /// The precedence.
     pub precedence: Precedence,
+    /// Which packets.
+    pub pdi: NewPdi<'a>,
+    /// The header to remove is GTP-U over either IP version; otherwise GTP-U over IPv4.
+    pub removes_either: bool,
+    /// The FAR.
+    pub far: FarId,
+    /// The QERs, in the order in which they are enforced.
+    pub qers: QerIds,
+}
+
+/// Most QERs of a PDR, and of a session.
+pub const QERS: usize = 3;
+
+/// The QERs of a PDR, in the order in which they are enforced.
+pub type QerIds = [Option<QerId>; QERS];
+
+/// The QERs of a message or session.
+pub type Qers = [Option<Qer>; QERS];
+
+/// All of these QERs are there, each once in its list.
+pub(crate) fn are_there(ids: &QerIds, qers: &Qers) -> bool {
+    ids.iter().flatten().all(|id| qers.iter().flatten().any(|qer| qer.id == *id))
+}
+
+/// An Update PDR of the class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PdrUpdate<'a> {
+    /// The id.
+    pub id: PdrId,
+    /// The precedence, if it is sent.
+    pub precedence: Option<Precedence>,
+    /// The PDI, if it is sent: it replaces the previous one.
+    pub pdi: Option<NewPdi<'a>>,
+    /// The header to remove, if it is sent, as in [`NewPdr`].
+    pub removes_either: Option<bool>,
+    /// The FAR, if it is sent.
+    pub far: Option<FarId>,
+    /// The QERs; none: they stay.
+    pub qers: QerIds,
+}
+
+/// A PDI of the class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewPdi<'a> {
     /// Where packets come from.
-    pub source: CoreSide,
-    /// The local tunnel; `None`: packets come from the data network.
+    pub source: Side,
+    /// The local tunnel of packets from the access; `None`: packets come from the data network.
     pub tunnel: Option<TunnelRequest>,
     /// The octets of the Network Instance.
     pub network: Option<&'a [u8]>,
@@ -82,19 +126,6 @@ pub struct NewPdr<'a> {
     pub ue: Option<Ipv4Addr>,
     /// The QFI of packets.
     pub qfi: Option<Qfi>,
-    /// The header to remove is GTP-U over either IP version; otherwise GTP-U over IPv4.
-    pub removes_either: bool,
-    /// The FAR.
-    pub far: FarId,
-    /// The QER.
-    pub qer: Option<QerId>,
-}
-
-impl NewPdr<'_> {
-    /// Where packets come from.
-    pub const fn side(&self) -> Side {
-        if self.tunnel.is_some() { Side::Access } else { Side::Core(self.source) }
-    }
 }
 
 /// The Local F-TEID of an uplink PDR.
@@ -111,13 +142,27 @@ pub enum TunnelRequest {
     },
 }
 
+/// The action of a FAR.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// DROP.
+    Drop,
+    /// FORW.
+    Forward,
+    /// BUFF; the SMF is told of the first packet if NOCP is there as well.
+    Buffer {
+        /// NOCP.
+        notify: bool,
+    },
+}
+
 /// A Create FAR of the class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewFar<'a> {
     /// The id.
     pub id: FarId,
-    /// FORW; otherwise DROP.
-    pub forwards: bool,
+    /// What happens to packets.
+    pub action: Action,
     /// Forwarding Parameters.
     pub parameters: Option<Parameters<'a>>,
 }
@@ -127,8 +172,8 @@ pub struct NewFar<'a> {
 pub struct FarUpdate<'a> {
     /// The id.
     pub id: FarId,
-    /// FORW or DROP, if the action is sent.
-    pub forwards: Option<bool>,
+    /// What happens to packets, if it is sent.
+    pub action: Option<Action>,
     /// Update Forwarding Parameters.
     pub parameters: Option<Parameters<'a>>,
     /// SNDEM: the previous tunnel gets an End Marker.
@@ -170,96 +215,133 @@ pub struct Qer {
     pub qfi: Option<Qfi>,
 }
 
-const OF_PDR: [u16; 6] = [PDR_ID, PRECEDENCE, PDI, OUTER_HEADER_REMOVAL, FAR_ID, QER_ID];
+const OF_PDR: [u16; 8] = [PDR_ID, PRECEDENCE, PDI, OUTER_HEADER_REMOVAL, FAR_ID, QER_ID, QER_ID, QER_ID];
 const OF_PDI: [u16; 6] = [SOURCE_INTERFACE, F_TEID, NETWORK_INSTANCE, UE_IP_ADDRESS, QFI, INTERFACE_TYPE];
 const OF_FAR: [u16; 3] = [FAR_ID, APPLY_ACTION, FORWARDING_PARAMETERS];
 const OF_UPDATE: [u16; 3] = [FAR_ID, APPLY_ACTION, UPDATE_FORWARDING_PARAMETERS];
-const OF_PARAMETERS: [u16; 5] =
+const OF_PARAMETERS: [u16; 4] =
+    [DESTINATION_INTERFACE, NETWORK_INSTANCE, OUTER_HEADER_CREATION, INTERFACE_TYPE];
+const OF_UPDATE_PARAMETERS: [u16; 5] =
     [DESTINATION_INTERFACE, NETWORK_INSTANCE, OUTER_HEADER_CREATION, FLAGS, INTERFACE_TYPE];
 const OF_QER: [u16; 4] = [QER_ID, GATE_STATUS, MBR, QFI];
 
-pub(super) fn create_pdr(mut ies: Ies<'_>) -> Result<NewPdr<'_>, Misfit> {
-    let id = PdrId(u16::from_be_bytes(ies.mandatory_array(PDR_ID)?));
-    let precedence = Precedence(u32::from_be_bytes(ies.mandatory_array(PRECEDENCE)?));
-    let mut pdi = Ies::new(ies.mandatory(PDI)?);
-    let [source] = pdi.mandatory_array(SOURCE_INTERFACE)?;
-    let tunnel = pdi.optional(F_TEID)?.map(f_teid).transpose()?;
-    let network = network(&mut pdi)?;
-    let ue = pdi.optional(UE_IP_ADDRESS)?.map(|value| ue_address(value, source)).transpose()?;
-    let qfi = qfi(&mut pdi)?;
-    interface_type(&mut pdi)?;
-    pdi.finish(&OF_PDI)?;
-    let removal = ies.optional(OUTER_HEADER_REMOVAL)?.map(removal).transpose()?;
-    let far = FarId(rule_id(FAR_ID, ies.mandatory_array(FAR_ID)?)?);
-    let qer = ies.array(QER_ID)?.map(|octets| rule_id(QER_ID, octets)).transpose()?.map(QerId);
-    ies.finish(&OF_PDR)?;
-    let pdr = |source, removes_either| NewPdr {
-        id,
-        precedence,
-        source,
-        tunnel,
-        network,
-        ue,
-        qfi,
-        removes_either,
-        far,
-        qer,
+pub(super) fn create_pdr<'a>(octets: &'a [u8], class: &Class) -> Result<NewPdr<'a>, Misfit> {
+    let ies = Fields::read(octets, &OF_PDR, class.order)?;
+    let PdrUpdate { id, precedence, pdi, removes_either, far, qers } = pdr(&ies, class)?;
+    let precedence = precedence.ok_or(Misfit::Missing(PRECEDENCE))?;
+    let pdi = pdi.ok_or(Misfit::Missing(PDI))?;
+    let far = far.ok_or(Misfit::Missing(FAR_ID))?;
+    let removes_either = match (pdi.source, removes_either) {
+        (Side::Access, None) => return Err(Misfit::Missing(OUTER_HEADER_REMOVAL)),
+        (_, removal) => removal.unwrap_or(false),
     };
-    match (source, tunnel, removal) {
-        (ACCESS, None, _) => Err(Misfit::Missing(F_TEID)),
-        (ACCESS, Some(_), None) => Err(Misfit::Missing(OUTER_HEADER_REMOVAL)),
-        (ACCESS, Some(_), Some(either)) => Ok(pdr(CoreSide::Core, either)),
-        (_, Some(_), _) => Err(Misfit::Value(F_TEID)),
-        (_, None, Some(_)) => Err(Misfit::Value(OUTER_HEADER_REMOVAL)),
-        _ if ue.is_none() => Err(Misfit::Missing(UE_IP_ADDRESS)),
-        _ if qfi.is_some() => Err(Misfit::Value(QFI)),
-        (CORE, None, None) => Ok(pdr(CoreSide::Core, false)),
-        (SGI_LAN, None, None) => Ok(pdr(CoreSide::SgiLan, false)),
-        _ => Err(Misfit::Value(SOURCE_INTERFACE)),
-    }
+    Ok(NewPdr { id, precedence, pdi, removes_either, far, qers })
 }
 
-pub(super) fn create_far(mut ies: Ies<'_>) -> Result<NewFar<'_>, Misfit> {
+pub(super) fn update_pdr<'a>(octets: &'a [u8], class: &Class) -> Result<PdrUpdate<'a>, Misfit> {
+    pdr(&Fields::read(octets, &OF_PDR, class.order)?, class)
+}
+
+/// What a PDR has; most may be absent in an update.
+fn pdr<'a>(ies: &Fields<'a, 8>, class: &Class) -> Result<PdrUpdate<'a>, Misfit> {
+    let id = PdrId(u16::from_be_bytes(ies.mandatory_array(PDR_ID)?));
+    let precedence = ies.array(PRECEDENCE)?.map(|octets| Precedence(u32::from_be_bytes(octets)));
+    let pdi = ies.optional(PDI).map(|octets| new_pdi(octets, class)).transpose()?;
+    let removes_either = ies.optional(OUTER_HEADER_REMOVAL).map(removal).transpose()?;
+    let far = ies.array(FAR_ID)?.map(|octets| rule_id(FAR_ID, octets)).transpose()?.map(FarId);
+    let qer_id = |value| rule_id(QER_ID, exactly(QER_ID, value)?).map(QerId);
+    let qers: QerIds = ies.several(QER_ID, class.qers, qer_id)?;
+    if !are_distinct(qers.iter().flatten()) {
+        return Err(Misfit::References);
+    }
+    // Only packets from the access have a header to remove.
+    let from_core = pdi.is_some_and(|pdi| pdi.source != Side::Access);
+    if from_core && removes_either.is_some() {
+        return Err(Misfit::Value(OUTER_HEADER_REMOVAL));
+    }
+    Ok(PdrUpdate { id, precedence, pdi, removes_either, far, qers })
+}
+
+fn new_pdi<'a>(octets: &'a [u8], class: &Class) -> Result<NewPdi<'a>, Misfit> {
+    let ies = Fields::read(octets, &OF_PDI, class.order)?;
+    let [source] = ies.mandatory_array(SOURCE_INTERFACE)?;
+    let tunnel = ies.optional(F_TEID).map(f_teid).transpose()?;
+    let network = network(&ies)?;
+    let ue = ies.optional(UE_IP_ADDRESS).map(|value| ue_address(value, source)).transpose()?;
+    let qfi = qfi(&ies)?;
+    interface_type(&ies)?;
+    let source = match source {
+        ACCESS if tunnel.is_none() => return Err(Misfit::Missing(F_TEID)),
+        ACCESS => Side::Access,
+        _ if tunnel.is_some() => return Err(Misfit::Value(F_TEID)),
+        _ if ue.is_none() => return Err(Misfit::Missing(UE_IP_ADDRESS)),
+        _ if qfi.is_some() => return Err(Misfit::Value(QFI)),
+        CORE => Side::Core(CoreSide::Core),
+        SGI_LAN => Side::Core(CoreSide::SgiLan),
+        _ => return Err(Misfit::Value(SOURCE_INTERFACE)),
+    };
+    Ok(NewPdi { source, tunnel, network, ue, qfi })
+}
+
+pub(super) fn create_far<'a>(octets: &'a [u8], class: &Class) -> Result<NewFar<'a>, Misfit> {
+    let ies = Fields::read(octets, &OF_FAR, class.order)?;
     let id = FarId(rule_id(FAR_ID, ies.mandatory_array(FAR_ID)?)?);
-    let forwards = action(ies.mandatory(APPLY_ACTION)?)?;
-    let given = ies.group(FORWARDING_PARAMETERS)?.map(|group| parameters(group, false)).transpose()?;
-    ies.finish(&OF_FAR)?;
-    let parameters = given.map(|(parameters, _)| parameters);
+    let action = action(ies.mandatory(APPLY_ACTION)?, class)?;
+    let group = ies.optional(FORWARDING_PARAMETERS);
+    let parameters = match group.map(|octets| Fields::read(octets, &OF_PARAMETERS, class.order)) {
+        Some(ies) => Some(parameters(&ies?)?),
+        None => None,
+    };
     if parameters.is_some_and(|parameters| parameters.destination.is_none()) {
         return Err(Misfit::Missing(DESTINATION_INTERFACE));
     }
-    if forwards && parameters.is_none() {
+    if action == Action::Forward && parameters.is_none() {
         return Err(Misfit::Missing(FORWARDING_PARAMETERS));
     }
-    Ok(NewFar { id, forwards, parameters })
+    Ok(NewFar { id, action, parameters })
 }
 
-pub(super) fn update_far(mut ies: Ies<'_>, end_markers: bool) -> Result<FarUpdate<'_>, Misfit> {
+pub(super) fn update_far<'a>(octets: &'a [u8], class: &Class) -> Result<FarUpdate<'a>, Misfit> {
+    let ies = Fields::read(octets, &OF_UPDATE, class.order)?;
     let id = FarId(rule_id(FAR_ID, ies.mandatory_array(FAR_ID)?)?);
-    let forwards = ies.optional(APPLY_ACTION)?.map(action).transpose()?;
-    let given = ies.group(UPDATE_FORWARDING_PARAMETERS)?.map(|group| parameters(group, true)).transpose()?;
-    ies.finish(&OF_UPDATE)?;
-    let end_marker = given.is_some_and(|(_, end_marker)| end_marker);
-    if end_marker && !end_markers {
-        return Err(Misfit::Value(FLAGS));
-    }
-    Ok(FarUpdate { id, forwards, parameters: given.map(|(parameters, _)| parameters), end_marker })
+    let action = ies.optional(APPLY_ACTION).map(|value| action(value, class)).transpose()?;
+    let Some(group) = ies.optional(UPDATE_FORWARDING_PARAMETERS) else {
+        return Ok(FarUpdate { id, action, parameters: None, end_marker: false });
+    };
+    let ies = Fields::read(group, &OF_UPDATE_PARAMETERS, class.order)?;
+    let sndem = pfcp::SessionModificationFlags::SNDEM.bits();
+    let end_marker = match ies.array(FLAGS)? {
+        None | Some([0]) => false,
+        Some([flags]) if flags == sndem && class.end_markers => true,
+        Some(_) => return Err(Misfit::Value(FLAGS)),
+    };
+    Ok(FarUpdate { id, action, parameters: Some(parameters(&ies)?), end_marker })
 }
 
-pub(super) fn create_qer(mut ies: Ies<'_>) -> Result<Qer, Misfit> {
+pub(super) fn create_qer(octets: &[u8], order: Order) -> Result<Qer, Misfit> {
+    let ies = Fields::read(octets, &OF_QER, order)?;
     let id = QerId(rule_id(QER_ID, ies.mandatory_array(QER_ID)?)?);
     let [gates] = ies.mandatory_array(GATE_STATUS)?;
     let mbr = ies.array(MBR)?.map(mbr);
-    let qfi = qfi(&mut ies)?;
-    ies.finish(&OF_QER)?;
+    let qfi = qfi(&ies)?;
     if gates > 0x0f {
         return Err(Misfit::Value(GATE_STATUS));
     }
     Ok(Qer { id, uplink_open: gates & 0x0c == 0, downlink_open: gates & 0x03 == 0, mbr, qfi })
 }
 
-/// The parameters, and whether an End Marker is requested.
-fn parameters(mut ies: Ies<'_>, is_update: bool) -> Result<(Parameters<'_>, bool), Misfit> {
+/// No two are equal.
+pub(super) fn are_distinct<T: PartialEq>(all: impl Iterator<Item = T> + Clone) -> bool {
+    let mut rest = all;
+    while let Some(one) = rest.next() {
+        if rest.clone().any(|other| other == one) {
+            return false;
+        }
+    }
+    true
+}
+
+fn parameters<'a, const N: usize>(ies: &Fields<'a, N>) -> Result<Parameters<'a>, Misfit> {
     let destination = match ies.array(DESTINATION_INTERFACE)? {
         None => None,
         Some([ACCESS]) => Some(Side::Access),
@@ -267,25 +349,20 @@ fn parameters(mut ies: Ies<'_>, is_update: bool) -> Result<(Parameters<'_>, bool
         Some([SGI_LAN]) => Some(Side::Core(CoreSide::SgiLan)),
         Some(_) => return Err(Misfit::Value(DESTINATION_INTERFACE)),
     };
-    let network = network(&mut ies)?;
-    let peer = ies.optional(OUTER_HEADER_CREATION)?.map(peer).transpose()?;
-    let flags = if is_update { ies.array(FLAGS)? } else { None };
-    interface_type(&mut ies)?;
-    ies.finish(&OF_PARAMETERS)?;
-    let sndem = pfcp::SessionModificationFlags::SNDEM.bits();
-    let end_marker = match flags {
-        None | Some([0]) => false,
-        Some([flags]) if flags == sndem => true,
-        Some(_) => return Err(Misfit::Value(FLAGS)),
-    };
-    Ok((Parameters { destination, network, peer }, end_marker))
+    let network = network(ies)?;
+    let peer = ies.optional(OUTER_HEADER_CREATION).map(peer).transpose()?;
+    interface_type(ies)?;
+    Ok(Parameters { destination, network, peer })
 }
 
-/// FORW alone is true, DROP alone false; one octet or two.
-fn action(value: &[u8]) -> Result<bool, Misfit> {
-    match value {
-        [0x02] | [0x02, 0] => Ok(true),
-        [0x01] | [0x01, 0] => Ok(false),
+/// One action; one octet or two.
+fn action(value: &[u8], class: &Class) -> Result<Action, Misfit> {
+    let ([flags] | [flags, 0]) = *value else { return Err(Misfit::Value(APPLY_ACTION)) };
+    match flags {
+        0x01 => Ok(Action::Drop),
+        0x02 => Ok(Action::Forward),
+        0x04 if class.buffering => Ok(Action::Buffer { notify: false }),
+        0x0c if class.buffering => Ok(Action::Buffer { notify: true }),
         _ => Err(Misfit::Value(APPLY_ACTION)),
     }
 }
@@ -341,19 +418,19 @@ fn peer(value: &[u8]) -> Result<Peer, Misfit> {
 }
 
 /// The name is not empty.
-fn network<'a>(ies: &mut Ies<'a>) -> Result<Option<&'a [u8]>, Misfit> {
-    match ies.optional(NETWORK_INSTANCE)? {
+fn network<'a, const N: usize>(ies: &Fields<'a, N>) -> Result<Option<&'a [u8]>, Misfit> {
+    match ies.optional(NETWORK_INSTANCE) {
         Some([]) => Err(Misfit::Value(NETWORK_INSTANCE)),
         name => Ok(name),
     }
 }
 
 /// 3GPP Interface Type: information, but not without a value, which would remove an earlier one.
-fn interface_type(ies: &mut Ies<'_>) -> Result<(), Misfit> {
+fn interface_type<const N: usize>(ies: &Fields<'_, N>) -> Result<(), Misfit> {
     ies.array::<1>(INTERFACE_TYPE).map(drop)
 }
 
-fn qfi(ies: &mut Ies<'_>) -> Result<Option<Qfi>, Misfit> {
+fn qfi<const N: usize>(ies: &Fields<'_, N>) -> Result<Option<Qfi>, Misfit> {
     match ies.array(QFI)? {
         None => Ok(None),
         Some([octet]) => Qfi::new(octet).map(Some).ok_or(Misfit::Value(QFI)),

@@ -1,80 +1,112 @@
-//! A cursor over IEs in the order of the specification: at each step, the next type decides.
+//! The IEs of a message or group, each at the place that the class has for its type.
 
-use super::Misfit;
+use super::{Misfit, Order};
 
 /// Octets of type and length.
 const HEAD: usize = 4;
 
-/// The remaining IEs of a message or group.
+/// The IEs of a message or group that are not read yet.
 #[derive(Clone, Copy)]
-pub(super) struct Ies<'a> {
+struct Ies<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Ies<'a> {
-    pub(super) const fn new(octets: &'a [u8]) -> Self {
-        Self { rest: octets }
-    }
-
-    /// The type of the next IE.
-    fn next_type(&self) -> Option<u16> {
-        self.rest.first_chunk().map(|octets| u16::from_be_bytes(*octets))
-    }
-
-    /// The value of the next IE if it has this type.
+    /// The next IE: its type and value.
     ///
     /// # Errors
     /// Its length exceeds what contains it.
-    pub(super) fn optional(&mut self, ie: u16) -> Result<Option<&'a [u8]>, Misfit> {
-        if self.next_type() != Some(ie) {
+    fn next(&mut self) -> Result<Option<(u16, &'a [u8])>, Misfit> {
+        if self.rest.is_empty() {
             return Ok(None);
         }
-        let Some([_, _, high, low]) = self.rest.first_chunk() else { return Err(Misfit::Length) };
+        let Some([t1, t0, high, low]) = self.rest.first_chunk() else { return Err(Misfit::Length) };
         let end = HEAD + usize::from(u16::from_be_bytes([*high, *low]));
         let value = self.rest.get(HEAD..end).ok_or(Misfit::Length)?;
         self.rest = self.rest.get(end..).unwrap_or_default();
-        Ok(Some(value))
-    }
-
-    /// The value of the next IE, which must have this type.
-    pub(super) fn mandatory(&mut self, ie: u16) -> Result<&'a [u8], Misfit> {
-        match self.optional(ie)? {
-            Some(value) => Ok(value),
-            None if self.rest.is_empty() => Err(Misfit::Missing(ie)),
-            None => Err(self.unexpected(&[ie])),
-        }
-    }
-
-    /// The IEs of a group.
-    pub(super) fn group(&mut self, ie: u16) -> Result<Option<Self>, Misfit> {
-        Ok(self.optional(ie)?.map(Self::new))
-    }
-
-    /// The value of the next IE if it has this type; it must have `N` octets.
-    pub(super) fn array<const N: usize>(&mut self, ie: u16) -> Result<Option<[u8; N]>, Misfit> {
-        self.optional(ie)?.map(|value| exactly(ie, value)).transpose()
-    }
-
-    /// The same; the IE must be there.
-    pub(super) fn mandatory_array<const N: usize>(&mut self, ie: u16) -> Result<[u8; N], Misfit> {
-        exactly(ie, self.mandatory(ie)?)
-    }
-
-    /// Nothing may follow. `known`: the types of the class in this group.
-    pub(super) fn finish(self, known: &[u16]) -> Result<(), Misfit> {
-        if self.rest.is_empty() { Ok(()) } else { Err(self.unexpected(known)) }
-    }
-
-    /// What is wrong with the next IE.
-    fn unexpected(&self, known: &[u16]) -> Misfit {
-        match self.next_type() {
-            None => Misfit::Length,
-            Some(ie) if known.contains(&ie) => Misfit::Order(ie),
-            Some(ie) => Misfit::Excluded(ie),
-        }
+        Ok(Some((u16::from_be_bytes([*t1, *t0]), value)))
     }
 }
 
-fn exactly<const N: usize>(ie: u16, value: &[u8]) -> Result<[u8; N], Misfit> {
+/// The values of the IEs of a message or group, at the places of their types. A type has as many places as IEs of it may
+/// be there.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a, const N: usize> {
+    types: &'static [u16; N],
+    values: [Option<&'a [u8]>; N],
+}
+
+impl<'a, const N: usize> Fields<'a, N> {
+    /// Reads all IEs.
+    ///
+    /// # Errors
+    /// A length that lies; an IE that has no place, or whose places are taken; with [`Order::Standard`], one that is
+    /// behind another whose place is later.
+    pub(super) fn read(octets: &'a [u8], types: &'static [u16; N], order: Order) -> Result<Self, Misfit> {
+        let mut ies = Ies { rest: octets };
+        let mut values = [None; N];
+        let mut from = 0;
+        while let Some((ie, value)) = ies.next()? {
+            let mut places = types.iter().zip(&mut values).enumerate().skip(from);
+            match places.find(|(_, (of, place))| **of == ie && place.is_none()) {
+                Some((at, (_, place))) => {
+                    *place = Some(value);
+                    if order == Order::Standard {
+                        from = at;
+                    }
+                }
+                None if types.contains(&ie) => return Err(Misfit::Order(ie)),
+                None => return Err(Misfit::Excluded(ie)),
+            }
+        }
+        Ok(Self { types, values })
+    }
+
+    /// The values of this type, in the order of the message.
+    pub(super) fn all(&self, ie: u16) -> impl Iterator<Item = &'a [u8]> + use<'a, N> {
+        let of_type = move |(of, value): (&u16, Option<&'a [u8]>)| value.filter(|_| *of == ie);
+        self.types.iter().zip(self.values).filter_map(of_type)
+    }
+
+    /// The first `M` values of this type.
+    ///
+    /// # Errors
+    /// There are more than `most`, or one is wrong.
+    pub(super) fn several<T: Copy, const M: usize>(
+        &self,
+        ie: u16,
+        most: usize,
+        read: impl Fn(&'a [u8]) -> Result<T, Misfit>,
+    ) -> Result<[Option<T>; M], Misfit> {
+        let mut several = [None; M];
+        let mut places = several.iter_mut().take(most);
+        for value in self.all(ie) {
+            *places.next().ok_or(Misfit::Order(ie))? = Some(read(value)?);
+        }
+        Ok(several)
+    }
+
+    /// The value of this type.
+    pub(super) fn optional(&self, ie: u16) -> Option<&'a [u8]> {
+        self.all(ie).next()
+    }
+
+    /// The same; the IE must be there.
+    pub(super) fn mandatory(&self, ie: u16) -> Result<&'a [u8], Misfit> {
+        self.optional(ie).ok_or(Misfit::Missing(ie))
+    }
+
+    /// The value of this type, which has `L` octets.
+    pub(super) fn array<const L: usize>(&self, ie: u16) -> Result<Option<[u8; L]>, Misfit> {
+        self.optional(ie).map(|value| exactly(ie, value)).transpose()
+    }
+
+    /// The same; the IE must be there.
+    pub(super) fn mandatory_array<const L: usize>(&self, ie: u16) -> Result<[u8; L], Misfit> {
+        exactly(ie, self.mandatory(ie)?)
+    }
+}
+
+pub(super) fn exactly<const L: usize>(ie: u16, value: &[u8]) -> Result<[u8; L], Misfit> {
     value.try_into().map_err(|_| Misfit::Value(ie))
 }

@@ -1,7 +1,8 @@
 //! The class: which octets are a request that the data plane answers itself.
 //!
-//! The parser reads IEs in the order of the specification only. An optional IE is recognised by the next two octets,
-//! as the parser of a switch does (AccelUPF section 3.3). Whatever it does not know is no error: N4 decides.
+//! Each message and group has a fixed number of places for IEs, by their type ([`Fields`]). The next two octets decide
+//! which one an IE takes, as in the parser of a switch (AccelUPF section 3.3). Whatever has no place is no error: N4
+//! decides.
 
 mod groups;
 mod ies;
@@ -13,8 +14,12 @@ use causeway_pfcp as pfcp;
 use causeway_types::{FSeid, Seid};
 use pfcp::{Ie, MessageType, request_digest};
 
-pub use groups::{CoreSide, FarUpdate, NewFar, NewPdr, Parameters, Peer, Qer, Side, TunnelRequest};
-use ies::Ies;
+pub(crate) use groups::are_there;
+pub use groups::{
+    Action, CoreSide, FarUpdate, NewFar, NewPdi, NewPdr, Parameters, PdrUpdate, Peer, QERS, Qer, QerIds,
+    Qers, Side, TunnelRequest,
+};
+use ies::Fields;
 
 /// Octets of a header with SEID.
 pub(crate) const HEADER: usize = 16;
@@ -28,17 +33,50 @@ const PRIORITY: u8 = 0x02;
 pub struct Class {
     /// PDRs and FARs of one message, each: 1 as in the paper, or 2, which real SMFs send.
     pub pairs: usize,
+    /// QERs of one message and of one PDR, each; at most [`QERS`].
+    pub qers: usize,
+    /// Update PDRs of one message, at most 2.
+    pub pdr_updates: usize,
+    /// In which order IEs may be.
+    pub order: Order,
+    /// A downlink FAR may buffer (BUFF, with or without NOCP).
+    pub buffering: bool,
     /// A modification may request an End Marker (SNDEM).
     pub end_markers: bool,
     /// The longest message without its header, in octets.
     pub octets: usize,
 }
 
+/// The order of IEs in a message and in its groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// That of TS 29.244.
+    Standard,
+    /// Any, as N4 takes them.
+    Any,
+}
+
 impl Class {
     /// As published: one PDR and one FAR a message (AccelUPF section 3.3).
-    pub const PUBLISHED: Self = Self { pairs: 1, end_markers: false, octets: 255 };
-    /// Both directions in one message.
-    pub const PAIRS: Self = Self { pairs: 2, end_markers: true, octets: 512 };
+    pub const PUBLISHED: Self = Self {
+        pairs: 1,
+        qers: 1,
+        pdr_updates: 0,
+        order: Order::Standard,
+        buffering: false,
+        end_markers: false,
+        octets: 255,
+    };
+    /// What real SMFs send for a session of one pair of PDRs without URRs.
+    pub const SMFS: Self = Self {
+        pairs: 2,
+        qers: QERS,
+        pdr_updates: 2,
+        order: Order::Any,
+        buffering: true,
+        end_markers: true,
+        octets: 512,
+    };
 }
 
 /// Why a message is not of the class. It goes to N4, unchanged.
@@ -101,7 +139,10 @@ pub enum Kind<'a> {
     /// Changes of a session.
     Modify(Modification<'a>),
     /// The end of a session.
-    Delete,
+    Delete {
+        /// The CP F-SEID, which some SMFs send although TS 29.244 has no such IE here.
+        cp: Option<CpFSeid>,
+    },
 }
 
 /// A PFCP Session Establishment Request of the class.
@@ -115,8 +156,8 @@ pub struct Establishment<'a> {
     pub uplink: Direction<'a>,
     /// The downlink.
     pub downlink: Option<Direction<'a>>,
-    /// The QER.
-    pub qer: Option<Qer>,
+    /// The QERs.
+    pub qers: Qers,
 }
 
 /// A PDR with its FAR.
@@ -135,8 +176,10 @@ pub struct Modification<'a> {
     pub cp: Option<CpFSeid>,
     /// The downlink, if it is created.
     pub downlink: Option<Direction<'a>>,
-    /// The QER, if it is created.
-    pub qer: Option<Qer>,
+    /// The QERs that are created.
+    pub qers: Qers,
+    /// Changes of PDRs.
+    pub pdrs: [Option<PdrUpdate<'a>>; 2],
     /// Changes of FARs.
     pub fars: [Option<FarUpdate<'a>>; 2],
 }
@@ -162,11 +205,11 @@ pub struct CpFSeid {
 ///
 /// let mut deletion = Vec::new();
 /// Message::from(SessionDeletionRequest::default()).encode(Some(Seid(7)), 1, &mut deletion)?;
-/// assert_eq!(fits(&Class::PAIRS, &deletion)?.kind, Kind::Delete);
+/// assert_eq!(fits(&Class::SMFS, &deletion)?.kind, Kind::Delete { cp: None });
 ///
 /// let mut heartbeat = Vec::new();
 /// Message::from(HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(1)))).encode(None, 2, &mut heartbeat)?;
-/// assert_eq!(fits(&Class::PAIRS, &heartbeat), Err(Misfit::Header));
+/// assert_eq!(fits(&Class::SMFS, &heartbeat), Err(Misfit::Header));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn fits<'a>(class: &Class, datagram: &'a [u8]) -> Result<Request<'a>, Misfit> {
@@ -182,13 +225,13 @@ pub fn fits<'a>(class: &Class, datagram: &'a [u8]) -> Result<Request<'a>, Misfit
     let seid = Seid(u64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]));
     let kind = match MessageType::from_code(message) {
         Some(MessageType::SessionEstablishmentRequest) if seid == Seid(0) => {
-            Kind::Establish(establishment(class, Ies::new(body))?)
+            Kind::Establish(establishment(class, body)?)
         }
         Some(MessageType::SessionEstablishmentRequest) => return Err(Misfit::Header),
-        Some(MessageType::SessionModificationRequest) => Kind::Modify(modification(class, Ies::new(body))?),
-        Some(MessageType::SessionDeletionRequest) if body.is_empty() => Kind::Delete,
+        Some(MessageType::SessionModificationRequest) => Kind::Modify(modification(class, body)?),
         Some(MessageType::SessionDeletionRequest) => {
-            return Err(Ies::new(body).finish(&[]).err().unwrap_or(Misfit::Length));
+            let ies = Fields::read(body, &OF_DELETION, class.order)?;
+            Kind::Delete { cp: ies.optional(F_SEID).map(cp_f_seid).transpose()? }
         }
         _ => return Err(Misfit::Message),
     };
@@ -205,13 +248,21 @@ const F_SEID: u16 = FSeid::TYPE;
 const CREATE_PDR: u16 = <pfcp::CreatePdr<'_> as Ie<'_>>::TYPE;
 const CREATE_FAR: u16 = <pfcp::CreateFar<'_> as Ie<'_>>::TYPE;
 const CREATE_QER: u16 = <pfcp::CreateQer<'_> as Ie<'_>>::TYPE;
+const UPDATE_PDR: u16 = <pfcp::UpdatePdr<'_> as Ie<'_>>::TYPE;
 const UPDATE_FAR: u16 = <pfcp::UpdateFar<'_> as Ie<'_>>::TYPE;
 const PDN_TYPE: u16 = pfcp::PdnType::TYPE;
 const DNN: u16 = <pfcp::Dnn<'_> as Ie<'_>>::TYPE;
 
-/// The types of an establishment, and of a modification.
-const OF_ESTABLISHMENT: [u16; 7] = [NODE_ID, F_SEID, CREATE_PDR, CREATE_FAR, CREATE_QER, PDN_TYPE, DNN];
-const OF_MODIFICATION: [u16; 5] = [F_SEID, CREATE_PDR, CREATE_FAR, CREATE_QER, UPDATE_FAR];
+/// The types of an establishment, of a modification and of a deletion, in the order of TS 29.244.
+const OF_ESTABLISHMENT: [u16; 11] = [
+    NODE_ID, F_SEID, CREATE_PDR, CREATE_PDR, CREATE_FAR, CREATE_FAR, CREATE_QER, CREATE_QER, CREATE_QER,
+    PDN_TYPE, DNN,
+];
+const OF_MODIFICATION: [u16; 10] = [
+    F_SEID, CREATE_PDR, CREATE_FAR, CREATE_QER, CREATE_QER, CREATE_QER, UPDATE_PDR, UPDATE_PDR, UPDATE_FAR,
+    UPDATE_FAR,
+];
+const OF_DELETION: [u16; 1] = [F_SEID];
 
 /// PDN Type IPv4 (TS 29.244 clause 8.2.79).
 const IPV4: u8 = 1;
@@ -220,88 +271,82 @@ const IPV4: u8 = 1;
 const F_SEID_V4: u8 = 2;
 const NODE_ID_V4: u8 = 0;
 
-fn establishment<'a>(class: &Class, mut ies: Ies<'a>) -> Result<Establishment<'a>, Misfit> {
+fn establishment<'a>(class: &Class, octets: &'a [u8]) -> Result<Establishment<'a>, Misfit> {
+    let ies = Fields::read(octets, &OF_ESTABLISHMENT, class.order)?;
     let [kind, a, b, c, d] = ies.mandatory_array(NODE_ID)?;
     if kind != NODE_ID_V4 {
         return Err(Misfit::Value(NODE_ID));
     }
     let node = Ipv4Addr::new(a, b, c, d);
     let cp = cp_f_seid(ies.mandatory(F_SEID)?)?;
-    let first = groups::create_pdr(ies.group(CREATE_PDR)?.ok_or(Misfit::Missing(CREATE_PDR))?)?;
-    let second = if class.pairs > 1 { ies.group(CREATE_PDR)? } else { None };
-    let second = second.map(groups::create_pdr).transpose()?;
-    let far = groups::create_far(ies.group(CREATE_FAR)?.ok_or_else(|| missing_or_excess(ies, CREATE_FAR))?)?;
-    let further = if second.is_some() { ies.group(CREATE_FAR)? } else { None };
-    let further = further.map(groups::create_far).transpose()?;
-    let qer = ies.group(CREATE_QER)?.map(groups::create_qer).transpose()?;
+    let pdrs = ies.several(CREATE_PDR, class.pairs, |group| groups::create_pdr(group, class))?;
+    let [Some(first), second] = pdrs else { return Err(Misfit::Missing(CREATE_PDR)) };
+    let fars = ies.several(CREATE_FAR, class.pairs, |group| groups::create_far(group, class))?;
+    let [Some(_), further] = fars else { return Err(Misfit::Missing(CREATE_FAR)) };
+    let qers = new_qers(class, &ies)?;
     if ies.array::<1>(PDN_TYPE)?.is_some_and(|[kind]| kind != IPV4) {
         return Err(Misfit::Value(PDN_TYPE));
     }
-    // Information for the UPF's operator; N4 ignores it.
-    ies.optional(DNN)?;
-    ies.finish(&OF_ESTABLISHMENT)?;
-    let (uplink, downlink) = match (first.side(), second) {
-        (Side::Access, None) => (first, None),
-        (Side::Access, Some(second)) if second.side() != Side::Access => (first, Some(second)),
-        (Side::Core(_), Some(second)) if second.side() == Side::Access => (second, Some(first)),
+    // The DNN is information for the UPF's operator; N4 ignores it.
+    let is_uplink = |pdr: &NewPdr<'_>| pdr.pdi.source == Side::Access;
+    let (uplink, downlink) = match (is_uplink(&first), second) {
+        (true, None) => (first, None),
+        (true, Some(second)) if !is_uplink(&second) => (first, Some(second)),
+        (false, Some(second)) if is_uplink(&second) => (second, Some(first)),
         _ => return Err(Misfit::References),
     };
-    let fars = [Some(far), further];
-    let uplink = paired(uplink, &fars, qer.as_ref())?;
-    let downlink = downlink.map(|pdr| paired(pdr, &fars, qer.as_ref())).transpose()?;
+    let uplink = paired(uplink, &fars, &qers)?;
+    let downlink = downlink.map(|pdr| paired(pdr, &fars, &qers)).transpose()?;
     let is_one_pair = match &downlink {
         None => further.is_none(),
         Some(downlink) => {
             uplink.pdr.id != downlink.pdr.id
                 && uplink.far.id != downlink.far.id
-                && uplink.pdr.ue.is_none_or(|ue| Some(ue) == downlink.pdr.ue)
+                && uplink.pdr.pdi.ue.is_none_or(|ue| Some(ue) == downlink.pdr.pdi.ue)
         }
     };
-    if is_one_pair { Ok(Establishment { node, cp, uplink, downlink, qer }) } else { Err(Misfit::References) }
-}
-
-/// The next IE instead of this one.
-fn missing_or_excess(ies: Ies<'_>, ie: u16) -> Misfit {
-    ies.finish(&OF_ESTABLISHMENT).err().unwrap_or(Misfit::Missing(ie))
-}
-
-fn modification<'a>(class: &Class, mut ies: Ies<'a>) -> Result<Modification<'a>, Misfit> {
-    let cp = ies.optional(F_SEID)?.map(cp_f_seid).transpose()?;
-    let pdr = ies.group(CREATE_PDR)?.map(groups::create_pdr).transpose()?;
-    let far = if pdr.is_some() { ies.group(CREATE_FAR)? } else { None };
-    let far = far.map(groups::create_far).transpose()?;
-    let qer = if pdr.is_some() { ies.group(CREATE_QER)? } else { None };
-    let qer = qer.map(groups::create_qer).transpose()?;
-    let mut fars = [None; 2];
-    for place in fars.iter_mut().take(class.pairs) {
-        *place =
-            ies.group(UPDATE_FAR)?.map(|group| groups::update_far(group, class.end_markers)).transpose()?;
+    // Buffering is for packets to the UE.
+    let buffers = matches!(uplink.far.action, Action::Buffer { .. });
+    if is_one_pair && !buffers {
+        Ok(Establishment { node, cp, uplink, downlink, qers })
+    } else {
+        Err(Misfit::References)
     }
-    ies.finish(&OF_MODIFICATION)?;
+}
+
+fn modification<'a>(class: &Class, octets: &'a [u8]) -> Result<Modification<'a>, Misfit> {
+    let ies = Fields::read(octets, &OF_MODIFICATION, class.order)?;
+    let cp = ies.optional(F_SEID).map(cp_f_seid).transpose()?;
+    let pdr = ies.optional(CREATE_PDR).map(|group| groups::create_pdr(group, class)).transpose()?;
+    let far = ies.optional(CREATE_FAR).map(|group| groups::create_far(group, class)).transpose()?;
+    let qers = new_qers(class, &ies)?;
+    let pdrs: [Option<PdrUpdate<'_>>; 2] =
+        ies.several(UPDATE_PDR, class.pdr_updates, |group| groups::update_pdr(group, class))?;
+    let fars: [Option<FarUpdate<'_>>; 2] =
+        ies.several(UPDATE_FAR, class.pairs, |group| groups::update_far(group, class))?;
     let downlink = match (pdr, far) {
-        (None, _) => None,
-        (Some(pdr), Some(far)) if pdr.side() != Side::Access && pdr.far == far.id => {
+        (None, None) => None,
+        (Some(pdr), Some(far)) if pdr.pdi.source != Side::Access && pdr.far == far.id => {
             Some(Direction { pdr, far })
         }
         _ => return Err(Misfit::References),
     };
-    if let [Some(one), Some(other)] = fars
-        && one.id == other.id
-    {
-        return Err(Misfit::References);
-    }
-    Ok(Modification { cp, downlink, qer, fars })
+    let is_once = groups::are_distinct(pdrs.iter().flatten().map(|pdr| pdr.id))
+        && groups::are_distinct(fars.iter().flatten().map(|far| far.id));
+    if is_once { Ok(Modification { cp, downlink, qers, pdrs, fars }) } else { Err(Misfit::References) }
 }
 
-/// The PDR with its FAR among these; it refers to this QER or none.
-fn paired<'a>(
-    pdr: NewPdr<'a>,
-    fars: &[Option<NewFar<'a>>],
-    qer: Option<&Qer>,
-) -> Result<Direction<'a>, Misfit> {
+/// The Create QERs, each with an id of its own.
+fn new_qers<const N: usize>(class: &Class, ies: &Fields<'_, N>) -> Result<Qers, Misfit> {
+    let qers: Qers = ies.several(CREATE_QER, class.qers, |group| groups::create_qer(group, class.order))?;
+    let is_once = groups::are_distinct(qers.iter().flatten().map(|qer| qer.id));
+    if is_once { Ok(qers) } else { Err(Misfit::References) }
+}
+
+/// The PDR with its FAR among these; it refers to these QERs or none.
+fn paired<'a>(pdr: NewPdr<'a>, fars: &[Option<NewFar<'a>>], qers: &Qers) -> Result<Direction<'a>, Misfit> {
     let far = fars.iter().flatten().find(|far| far.id == pdr.far).ok_or(Misfit::References)?;
-    let knows_qer = pdr.qer.is_none_or(|id| qer.is_some_and(|qer| qer.id == id));
-    if knows_qer { Ok(Direction { pdr, far: *far }) } else { Err(Misfit::References) }
+    if are_there(&pdr.qers, qers) { Ok(Direction { pdr, far: *far }) } else { Err(Misfit::References) }
 }
 
 fn cp_f_seid(value: &[u8]) -> Result<CpFSeid, Misfit> {

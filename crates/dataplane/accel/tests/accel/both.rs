@@ -101,7 +101,7 @@ impl Both {
                 assert_eq!(expired, [None; 2]);
                 let teids = ours.1.zip(theirs.1);
                 let (Some(here), Some(there)) = (ours.0, theirs.0) else {
-                    let request = causeway_accel::fits(&causeway_accel::Class::PAIRS, request);
+                    let request = causeway_accel::fits(&causeway_accel::Class::SMFS, request);
                     panic!("N4 refuses: {of_n4:02x?} to {request:?}")
                 };
                 self.seids.insert(here, there);

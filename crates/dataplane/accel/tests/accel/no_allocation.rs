@@ -7,10 +7,10 @@ use crate::world::*;
 #[test]
 fn a_message_allocates_nothing() {
     let mut accel = accel();
-    let asked = Asked::default();
+    let asked = Asked { qers: vec![(0, true, Some(9)); 3], ..Asked::default() };
     let mut answer = [0; causeway_accel::MAX_ANSWER];
     let establishment = asked.request(1);
-    let far = to_gnb(0x2001, Some(2));
+    let far = [to_gnb(0x2001, Some(2)), ie(9, asked.in_downlink_pdr().concat())].concat();
     let (deletion, modification) = {
         let (_, verdict) = message(&mut accel.clone(), smf_port(0), &establishment);
         assert!(matches!(verdict, causeway_accel::Verdict::Answered { .. }), "{verdict:?}");

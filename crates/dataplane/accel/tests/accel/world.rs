@@ -157,8 +157,10 @@ pub(crate) struct Asked {
     /// Apply Action of the downlink.
     pub(crate) action: Vec<u8>,
     pub(crate) parameters: bool,
-    /// QER: gates, with MBR, QFI.
-    pub(crate) qer: Option<(u8, bool, Option<u8>)>,
+    /// QERs 1, 2 and 3: gates, with MBR, QFI.
+    pub(crate) qers: Vec<(u8, bool, Option<u8>)>,
+    /// PDRs name them from the last to the first.
+    pub(crate) qers_reversed: bool,
     pub(crate) interface_types: bool,
     pub(crate) tail: Vec<u8>,
 }
@@ -183,7 +185,8 @@ impl Default for Asked {
             peer: None,
             action: vec![2],
             parameters: true,
-            qer: Some((0, true, Some(9))),
+            qers: vec![(0, true, Some(9))],
+            qers_reversed: false,
             interface_types: false,
             tail: ie(113, [1]),
         }
@@ -203,25 +206,38 @@ impl Asked {
         if self.interface_types { ie(160, [value]) } else { Vec::new() }
     }
 
-    fn qer_id(&self) -> Vec<u8> {
-        self.qer.map(|_| ie(109, 1_u32.to_be_bytes())).unwrap_or_default()
+    fn qer_ids(&self) -> Vec<u8> {
+        let count = self.qers.len() as u32;
+        let ids = (1..=count).map(|id| if self.qers_reversed { count + 1 - id } else { id });
+        ids.flat_map(|id| ie(109, id.to_be_bytes())).collect()
     }
 
     pub(crate) fn uplink_pdr(&self) -> Vec<u8> {
+        ie(1, self.in_uplink_pdr().concat())
+    }
+
+    /// The IEs of the uplink PDR: PDR ID, Precedence, PDI, Outer Header Removal, FAR ID, QER IDs.
+    pub(crate) fn in_uplink_pdr(&self) -> [Vec<u8>; 6] {
         let ue = if self.uplink_ue { ie(93, [&[2][..], &self.ue.octets()].concat()) } else { Vec::new() };
         let qfi = self.uplink_qfi.map(|qfi| ie(124, [qfi])).unwrap_or_default();
         let (network, kind) = (self.network(), self.interface_type(11));
         let pdi = [ie(20, [0]), ie(21, &self.f_teid), network, ue, qfi, kind].concat();
-        let rest = [ie(95, &self.removal), ie(108, u32::from(UPLINK).to_be_bytes()), self.qer_id()].concat();
-        ie(1, [ie(56, [0, UPLINK]), ie(29, 255_u32.to_be_bytes()), ie(2, pdi), rest].concat())
+        let far = ie(108, u32::from(UPLINK).to_be_bytes());
+        let precedence = ie(29, 255_u32.to_be_bytes());
+        [ie(56, [0, UPLINK]), precedence, ie(2, pdi), ie(95, &self.removal), far, self.qer_ids()]
     }
 
     pub(crate) fn downlink_pdr(&self) -> Vec<u8> {
+        ie(1, self.in_downlink_pdr().concat())
+    }
+
+    /// The IEs of the downlink PDR: PDR ID, Precedence, PDI, FAR ID, QER IDs.
+    pub(crate) fn in_downlink_pdr(&self) -> [Vec<u8>; 5] {
         let flags = if self.destination { 6 } else { 2 };
         let ue = ie(93, [&[flags][..], &self.ue.octets()].concat());
         let pdi = [ie(20, [self.core]), self.network(), ue, self.interface_type(17)].concat();
-        let rest = [ie(108, u32::from(DOWNLINK).to_be_bytes()), self.qer_id()].concat();
-        ie(1, [ie(56, [0, DOWNLINK]), ie(29, 255_u32.to_be_bytes()), ie(2, pdi), rest].concat())
+        let far = ie(108, u32::from(DOWNLINK).to_be_bytes());
+        [ie(56, [0, DOWNLINK]), ie(29, 255_u32.to_be_bytes()), ie(2, pdi), far, self.qer_ids()]
     }
 
     pub(crate) fn uplink_far(&self) -> Vec<u8> {
@@ -236,12 +252,9 @@ impl Asked {
         ie(3, [ie(108, u32::from(DOWNLINK).to_be_bytes()), ie(44, &self.action), to].concat())
     }
 
-    pub(crate) fn create_qer(&self) -> Vec<u8> {
-        let Some((gates, with_rates, qfi)) = self.qer else { return Vec::new() };
-        let rate = [0, 0, 1, 0x86, 0xa0];
-        let mbr = if with_rates { ie(26, [rate, rate].concat()) } else { Vec::new() };
-        let qfi = qfi.map(|qfi| ie(124, [qfi])).unwrap_or_default();
-        ie(7, [ie(109, 1_u32.to_be_bytes()), ie(25, [gates]), mbr, qfi].concat())
+    pub(crate) fn create_qers(&self) -> Vec<Vec<u8>> {
+        let numbered = (1_u32..).zip(&self.qers);
+        numbered.map(|(id, (gates, with_rates, qfi))| create_qer(id, *gates, *with_rates, *qfi)).collect()
     }
 
     pub(crate) fn cp_f_seid(&self) -> Vec<u8> {
@@ -261,12 +274,19 @@ impl Asked {
             fars.insert(usize::from(!self.fars_reversed), self.downlink_far());
         }
         let head = vec![self.node_id(), self.cp_f_seid()];
-        [head, pdrs, fars, vec![self.create_qer(), self.tail.clone()]].concat()
+        [head, pdrs, fars, self.create_qers(), vec![self.tail.clone()]].concat()
     }
 
     pub(crate) fn request(&self, sequence: u32) -> Vec<u8> {
         datagram(ESTABLISHMENT, 0, sequence, &self.ies().concat())
     }
+}
+
+pub(crate) fn create_qer(id: u32, gates: u8, with_rates: bool, qfi: Option<u8>) -> Vec<u8> {
+    let rate = [0, 0, 1, 0x86, 0xa0];
+    let mbr = if with_rates { ie(26, [rate, rate].concat()) } else { Vec::new() };
+    let qfi = qfi.map(|qfi| ie(124, [qfi])).unwrap_or_default();
+    ie(7, [ie(109, id.to_be_bytes()), ie(25, [gates]), mbr, qfi].concat())
 }
 
 /// Outer Header Creation of GTP-U over IPv4.
