@@ -476,7 +476,7 @@ impl Accel {
 
     /// The SEID was chosen here, for a session that is here or was.
     pub fn is_own_seid(&self, Seid(seid): Seid) -> bool {
-        seid >> 48 == self.config.seid_tag.into()
+        seid >> 48 == u64::from(self.config.seid_tag)
     }
 
     /// The entry whose last session has this SEID.
