@@ -61,9 +61,14 @@ impl Session {
 
 impl SlowPath {
     /// The session asks for the class of its traffic.
+    #[inline]
     pub fn asks_for_class(&self, seid: Seid) -> bool {
-        self.applications.classes().is_some()
-            && self.sessions.get(&seid).is_some_and(|session| session.asks_for_class(&self.applications))
+        self.applications.classes().is_some() && self.session_asks(seid)
+    }
+
+    #[inline(never)]
+    fn session_asks(&self, seid: Seid) -> bool {
+        self.sessions.get(&seid).is_some_and(|session| session.asks_for_class(&self.applications))
     }
 
     /// The class of a session's traffic, 0 for other traffic.
@@ -84,10 +89,13 @@ impl SlowPath {
     }
 
     /// The number under which the packets of a session are counted; `None`: it does not ask.
+    #[inline]
     pub fn class_pair(&mut self, seid: Seid) -> Option<u32> {
-        if !self.asks_for_class(seid) {
-            return None;
-        }
+        if self.asks_for_class(seid) { self.pair_of(seid) } else { None }
+    }
+
+    #[inline(never)]
+    fn pair_of(&mut self, seid: Seid) -> Option<u32> {
         let Self { sessions, class_pairs: ClassPairs { pairs, free }, .. } = self;
         let class = &mut sessions.get_mut(&seid)?.class;
         if class.pair.is_some() {
@@ -171,11 +179,16 @@ impl SlowPath {
     }
 
     /// The rules of a session have changed, or it has ended: one that asks no longer is not measured.
+    #[inline]
     pub(crate) fn update_class(&mut self, seid: Seid, is_removed: bool) {
         let is_measured = !self.class_pairs.pairs.is_empty();
-        if !is_measured || !is_removed && self.asks_for_class(seid) {
-            return;
+        if is_measured && (is_removed || !self.asks_for_class(seid)) {
+            self.stop_measuring(seid);
         }
+    }
+
+    #[inline(never)]
+    fn stop_measuring(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         if let Some(number) = std::mem::take(&mut session.class).pair {
             self.class_pairs.free.push(number);
