@@ -201,7 +201,7 @@ impl Common {
         let wanted = |row: &&R| name(row).to_lowercase().contains(&only.to_lowercase());
         let rows: Vec<R> = all.iter().filter(wanted).cloned().collect();
         if rows.is_empty() {
-            let allowed = "a part of a row's name, such as Causeway, indexed, HiP4-UPF or HashPipe";
+            let allowed = "a part of a name in the first column; without --only, the experiment shows all rows";
             return Err(ExperimentError::OutOfRange { what: "--only", given: only.clone(), allowed });
         }
         Ok(rows)

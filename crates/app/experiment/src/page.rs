@@ -47,8 +47,8 @@ S. K. Singh's thesis. docs/hybrid.md describes the data plane, the placements an
 const HEAVY_HITTERS: &str = "Detectors of heavy hitters on generated traces: those of Causeway, the one of chapter 4 of S. K. Singh's thesis, and \
 those of others, with the same memory on the same packets. docs/heavy-hitters.md describes the detectors and the traces.";
 
-const XPLANE: &str = "The memory path of X-PLANE (MobiCom '23) over the model of external memory: its links, adapters and queue pairs, and the packets \
-of RoCEv2. Times of Causeway are model time; those of the paper were measured. docs/experiments.md says what is modelled.";
+const XPLANE: &str = "The memory path of X-PLANE (MobiCom '23) with models of its links and adapters, and the packets of RoCEv2: the paper's design, \
+and Causeway's. Times are model time; those of the paper were measured. docs/experiments.md (xplane-memory) and docs/xplane.md say what is modelled.";
 const ACCEL: &str = "PFCP session messages that the data plane answers itself, as AccelUPF (SOSR '22) does: messages and answers are those of \
 causeway-accel, in a model of a switch. Times of Causeway are model time; those of the paper were measured. docs/experiments.md and docs/accel.md \
 say what is modelled.";

@@ -11,7 +11,12 @@ pub struct Latencies {
 impl Latencies {
     /// Creates them from spans.
     pub fn new(spans: impl IntoIterator<Item = Span>) -> Self {
-        let mut sorted: Vec<f64> = spans.into_iter().map(|span| span.as_secs_f64()).collect();
+        Self::of_seconds(spans.into_iter().map(|span| span.as_secs_f64()))
+    }
+
+    /// Creates them from seconds.
+    pub fn of_seconds(seconds: impl IntoIterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> = seconds.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         Self { sorted }
     }

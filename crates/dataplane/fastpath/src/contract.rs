@@ -6,12 +6,12 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, Explanation, GtpuPath,
-    HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter, Op, PacketEngine,
-    PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit,
-    TransmitQueue,
+    HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
+    Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
+use causeway_slowpath::lease::may_change_lookup;
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::engine::FastPath;
@@ -55,11 +55,6 @@ impl FastPath {
 
     /// Applies a plan in the slow path, and writes the session into the flow table anew.
     fn apply_active(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let may_change_keys = match &plan.change {
-            SessionChange::Install(_) | SessionChange::Remove => true,
-            SessionChange::Rebind(_) => false,
-            SessionChange::Update(ops) => ops.iter().any(may_change_lookup),
-        };
         let mut overlapping = if self.has_no_overlap(plan.session) {
             Vec::new()
         } else {
@@ -67,7 +62,7 @@ impl FastPath {
         };
         self.remove_session(plan.session);
         let applied = self.slow_path.apply(now, plan);
-        if may_change_keys {
+        if may_change_lookup(&plan.change) {
             overlapping.extend(self.slow_path.overlapping_sessions(plan.session));
             overlapping.sort_unstable();
             overlapping.dedup();
@@ -100,11 +95,6 @@ impl FastPath {
         self.single = Some(single);
         fits.then_some(self.disposition)
     }
-}
-
-/// Whether the operation can change which session a packet finds.
-const fn may_change_lookup(op: &Op) -> bool {
-    matches!(op, Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
 }
 
 impl Dataplane for FastPath {

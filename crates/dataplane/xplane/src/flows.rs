@@ -8,8 +8,9 @@
 //!   address.
 //! - A bucket has two entries. A flow whose bucket is full of flows of others is for the slow path, and has no entry: nothing waits for
 //!   it.
-//! - Entries that were not used for a while give way to other flows of their bucket, and the server takes them out ([`sweep`]). An entry has no state, so that nothing is lost with it; one
-//!   that is in use is kept, since the data plane writes the time of its use before a quarter of the age limit has passed.
+//! - Entries that were not used for a while give way to other flows of their bucket; a server may also take them out ([`sweep`]; that of
+//!   `causeway-memory` does not). An entry has no state, so that nothing is lost with it; one that is in use is kept, since the data plane
+//!   writes the time of its use when a quarter of the age limit has passed.
 
 use causeway_types::{Span, Time};
 
@@ -137,8 +138,8 @@ pub fn find(
     free.map_or(Found::Collision, Found::Miss)
 }
 
-/// The server's part: takes the entries out of a bucket that were not used for `age`. Returns how many. The data plane writes uses that
-/// are older than a quarter of it.
+/// For a server that cleans its tables: takes the entries out of a bucket that were not used for `age`. Returns how many. The data plane
+/// writes uses that are older than a quarter of it.
 pub fn sweep(bucket: &mut [u8], now: Time, age: Span) -> usize {
     let mut swept = 0;
     for octets in bucket.chunks_exact_mut(ENTRY).take(WAYS) {

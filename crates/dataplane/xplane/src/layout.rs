@@ -3,14 +3,14 @@
 //! | table | place | one of them |
 //! |---|---|---|
 //! | UE table | first | a bucket of two records: header and state of both, then actions and PDRs of each |
-//! | flow table | behind it | a bucket of two entries, and room for a packet of one of its flows |
+//! | flow table | behind it | a bucket of two entries, and space for a packet of one of its flows |
 //! | rings | last | places for packets, one behind the other |
 //!
 //! Header and state of both records of a bucket come in one read, and so do the actions and the first block of a record.
 
 use causeway_memory::{Place, Region, Rights, Rkey};
 
-use crate::flows::ENTRIES;
+use crate::flows::{ENTRIES, ENTRY};
 use crate::key::{FlowKey, UeKey};
 use crate::ue_table::{BLOCK, FIRST_BLOCK, HEAD, HEADER, RULES};
 
@@ -125,7 +125,7 @@ impl Layout {
     }
 
     pub(crate) fn flow_entry(&self, bucket: u64, way: usize) -> Place {
-        self.at(self.flow_offset(bucket) + (way * ENTRIES / crate::flows::WAYS) as u64)
+        self.at(self.flow_offset(bucket) + (way * ENTRY) as u64)
     }
 
     pub(crate) fn flow_packet(&self, bucket: u64) -> Place {

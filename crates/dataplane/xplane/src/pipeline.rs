@@ -25,14 +25,13 @@ use causeway_memory::{
 };
 use causeway_types::{Direction, Span, Time};
 
-use crate::action::ACTION;
-use crate::action::{Action, Send};
+use crate::action::{ACTION, Action, Send};
 use crate::flows::{ENTRIES, FlowEntry, Found, Generations, find};
 use crate::key::{Fields, FlowKey, UeKey};
 use crate::layout::{Layout, MAX_PACKET, TAG, UE_WAYS};
 use crate::local_state::{Arrived, LocalStateConfig, LocalStateTable, Ticket, Write, WriteTicket};
 use crate::paging::{Left, Ring, RingConfig, RingRead};
-use crate::state::{STATE_OCTETS, UeState};
+use crate::state::{Account, STATE_OCTETS, UeState};
 use crate::ue_table::{
     BLOCK, HEAD, HEADER, MAX_ACTIONS, PDRS_OF_A_BLOCK, RuleRef, Target, UeHeader, UeRecord, encode_rules,
     match_block,
@@ -45,7 +44,7 @@ pub struct PipelineConfig {
     pub local_state: LocalStateConfig,
     /// Numbers of generations.
     pub generations: usize,
-    /// Flow entries that were not used for so long are swept by the server; uses are written after a quarter of it.
+    /// Flow entries that were not used for so long give way to other flows; uses are written after a quarter of it.
     pub flow_age: Span,
     /// Seed of the hashes.
     pub seed: u64,
@@ -183,6 +182,13 @@ struct Flight {
     arrived: Time,
 }
 
+impl Flight {
+    const fn departure(self, frame: Vec<u8>, verdict: Verdict) -> Departure {
+        let Self { token, start, end, tos, hops, arrived, .. } = self;
+        Departure { token, frame, user: start..end, tos, hops, arrived, verdict }
+    }
+}
+
 /// A lookup in the UE table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Walk {
@@ -238,7 +244,7 @@ pub struct Pipeline<M> {
     ring_flows: Vec<Option<Of>>,
     ring_flights: HashMap<(usize, u64), u64>,
     purposes: HashMap<OperationId, Purpose>,
-    /// Operations that wait for room in their queue pair.
+    /// Operations that wait while their queue pair is full.
     backlog: Vec<VecDeque<(Operation, Purpose)>>,
     departures: VecDeque<Departure>,
     replies: VecDeque<Option<Vec<u8>>>,
@@ -273,11 +279,6 @@ impl<M: ExternalMemory> Pipeline<M> {
         }
     }
 
-    /// The memory.
-    pub const fn memory(&self) -> &M {
-        &self.memory
-    }
-
     /// The memory, to connect it anew.
     pub const fn memory_mut(&mut self) -> &mut M {
         &mut self.memory
@@ -286,11 +287,6 @@ impl<M: ExternalMemory> Pipeline<M> {
     /// What it did.
     pub const fn counters(&self) -> &PipelineCounters {
         &self.counters
-    }
-
-    /// What the local state table did.
-    pub fn local_state(&self) -> (usize, u64, crate::local_state::Losses) {
-        (self.local.most_used(), self.local.collisions(), *self.local.losses())
     }
 
     /// Packets in flight.
@@ -308,11 +304,6 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.failure
     }
 
-    /// The generation of a UE.
-    pub fn generation(&self, ue: &UeKey) -> u32 {
-        self.generations.of(ue)
-    }
-
     /// The rules of a UE change. No packet that leaves later does so by rules of before, and no flow entry of before is a hit.
     pub fn raise_generation(&mut self, ue: &UeKey) -> u32 {
         self.generations.raise(ue)
@@ -321,20 +312,20 @@ impl<M: ExternalMemory> Pipeline<M> {
     /// A packet arrives. `now` is the time of the memory.
     pub fn arrive(&mut self, now: Time, arrival: Arrival) {
         let Arrival { token, at, ue, fields, frame, start, end, tos, hops } = arrival;
-        let refused = |verdict| Departure {
+        let refused = |frame, why| Departure {
             token,
-            frame: Vec::new(),
+            frame,
             user: start..end,
             tos,
             hops,
             arrived: at,
-            verdict,
+            verdict: Verdict::SlowPath(why),
         };
         if frame.len() > MAX_PACKET {
-            return self.depart(Departure { frame, ..refused(Verdict::SlowPath(Why::Rule)) });
+            return self.depart(refused(frame, Why::Rule));
         }
         let Ok(Arrived { ticket, is_first }) = self.local.arrive(now, &ue) else {
-            return self.depart(Departure { frame, ..refused(Verdict::SlowPath(Why::LocalStateCollision)) });
+            return self.depart(refused(frame, Why::LocalStateCollision));
         };
         if is_first {
             let (place, length) = self.layout.ue_heads(self.layout.ue_bucket(&ue));
@@ -445,7 +436,7 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.submit_from(now, pair);
     }
 
-    /// Submits what waits for a queue pair, in order, as far as there is room.
+    /// Submits what waits for a queue pair, in order, until it is full.
     fn submit_from(&mut self, now: Time, pair: usize) {
         while let Some((operation, purpose)) = self.backlog.get_mut(pair).and_then(VecDeque::pop_front) {
             match self.memory.submit(now, QueuePair(pair as u16), operation.clone()) {
@@ -761,25 +752,14 @@ impl<M: ExternalMemory> Pipeline<M> {
         let Some(flight) = self.flights.remove(&number) else { return };
         let write = self.local.leave(now, flight.ticket);
         self.write_state(now, write);
-        let Flight { token, start, end, tos, hops, arrived, .. } = flight;
-        self.depart(Departure {
-            token,
-            frame: frame.to_vec(),
-            user: start..end,
-            tos,
-            hops,
-            arrived,
-            verdict,
-        });
+        self.depart(flight.departure(frame.to_vec(), verdict));
     }
 
     fn lose(&mut self, now: Time, number: u64) {
         let Some(flight) = self.flights.remove(&number) else { return };
         let write = self.local.lose(now, flight.ticket);
         self.write_state(now, write);
-        let Flight { token, start, end, tos, hops, arrived, .. } = flight;
-        let verdict = Verdict::Lost;
-        self.depart(Departure { token, frame: Vec::new(), user: start..end, tos, hops, arrived, verdict });
+        self.depart(flight.departure(Vec::new(), Verdict::Lost));
     }
 
     fn depart(&mut self, departure: Departure) {
@@ -813,40 +793,28 @@ impl<M: ExternalMemory> Pipeline<M> {
 fn charge(state: &mut UeState, rule: &RuleRef, action: &Action, octets: u32, now: Time) -> Verdict {
     let slow = Verdict::SlowPath(Why::Account);
     let Some(account) = state.accounts.get_mut(usize::from(rule.account)) else { return slow };
+    let drop_for = |account: &mut Account, reason| {
+        if rule.reports_drops {
+            return slow;
+        }
+        account.drop_packet(octets, now, rule.counts_drops);
+        Verdict::Drop(reason)
+    };
     let send = match action {
         Action::SlowPath => return Verdict::SlowPath(Why::Rule),
         Action::Send(send) if octets > send.max_payload => return Verdict::SlowPath(Why::Rule),
         Action::Drop(_) | Action::Send(_) if !account.may_count(octets, now) => return slow,
-        Action::Drop(reason) => {
-            return if rule.reports_drops {
-                slow
-            } else {
-                account.drop_packet(octets, now, rule.counts_drops);
-                Verdict::Drop(*reason)
-            };
-        }
+        Action::Drop(reason) => return drop_for(account, *reason),
+        Action::Send(send) if send.is_gated => return drop_for(account, DropReason::GateClosed),
         Action::Send(send) => send,
     };
-    if send.is_gated {
-        return if rule.reports_drops {
-            slow
-        } else {
-            account.drop_packet(octets, now, rule.counts_drops);
-            Verdict::Drop(DropReason::GateClosed)
-        };
-    }
     let of_rule = |number: usize| rule.meters & 1 << number != 0;
     let mut is_open = true;
     for (_, (rate, meter)) in state.meters.iter_mut().enumerate().filter(|(number, _)| of_rule(*number)) {
         is_open &= meter.fill(*rate, now);
     }
     if !is_open {
-        return if rule.reports_drops {
-            slow
-        } else {
-            account.drop_packet(octets, now, rule.counts_drops);
-            Verdict::Drop(DropReason::MbrExceeded)
-        };
+        return drop_for(account, DropReason::MbrExceeded);
     }
     for (_, (_, meter)) in state.meters.iter_mut().enumerate().filter(|(number, _)| of_rule(*number)) {
         meter.charge(octets);

@@ -6,13 +6,13 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, BlockedAddresses, Capabilities, Counters, Dataplane, Disposition, DropReason,
-    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, Op, PacketEngine,
-    PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit,
-    TransmitQueue,
+    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
+    Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
 };
 use causeway_memory::{ExternalMemory, Failure, Model, Place, QueuePair};
-use causeway_model::{Applications, SessionChange};
+use causeway_model::Applications;
 use causeway_packet::Batch;
+use causeway_slowpath::lease::may_change_lookup;
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Span, Time, WallClock};
 
@@ -227,11 +227,18 @@ impl<M: Awaited> XPlane<M> {
         out: &mut dyn Transmit,
     ) -> Disposition {
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
-        concerned.iter().for_each(|seid| self.settle(now, *seid));
-        let disposition = self.slow_path.process(now, ingress, packet, out);
-        concerned.iter().for_each(|seid| self.grant(now, *seid));
+        let process = |slow_path: &mut SlowPath| slow_path.process(now, ingress, packet, out);
+        let disposition = self.with_settled(now, &concerned, process);
         self.recover_if_failed(now);
         disposition
+    }
+
+    /// What the slow path does while it has the state of these sessions. Nothing is in flight.
+    fn with_settled<R>(&mut self, now: Time, seids: &[Seid], act: impl FnOnce(&mut SlowPath) -> R) -> R {
+        seids.iter().for_each(|seid| self.settle(now, *seid));
+        let result = act(&mut self.slow_path);
+        seids.iter().for_each(|seid| self.grant(now, *seid));
+        result
     }
 
     fn recover_if_failed(&mut self, now: Time) {
@@ -316,7 +323,7 @@ impl<M: Awaited> XPlane<M> {
         for compiled in compile_session(&spec, &self.topology) {
             let Some(ue) = UeKey::new(&compiled.lookup.key) else { continue };
             let bucket = self.pipeline.ue_bucket(&ue);
-            // Where there is no room, packets find no record.
+            // If both places of the bucket are taken, packets find no record.
             let Some(place) = self.places.take(ue, bucket) else { continue };
             let generation = self.pipeline.raise_generation(&ue);
             let header = compiled.header(ue, generation);
@@ -384,26 +391,19 @@ impl<M: Awaited> XPlane<M> {
             self.recover(now);
         }
         while let Some(seid) = self.slow_path.expired_session(now) {
-            self.settle(now, seid);
-            self.slow_path.expire_one(now);
-            self.grant(now, seid);
+            self.with_settled(now, &[seid], |slow_path| slow_path.expire_one(now));
         }
         self.recover_if_failed(now);
     }
 
     fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.expire(now);
-        let may_change_keys = match &plan.change {
-            SessionChange::Install(_) | SessionChange::Remove => true,
-            SessionChange::Rebind(_) => false,
-            SessionChange::Update(ops) => ops.iter().any(may_change_lookup),
-        };
         let is_alone = self.leases.get(&plan.session).is_some_and(|lease| lease.has_no_overlap);
         let mut overlapping =
             if is_alone { Vec::new() } else { self.slow_path.overlapping_sessions(plan.session) };
         self.remove_session(now, plan.session);
         let applied = self.slow_path.apply(now, plan);
-        if may_change_keys {
+        if may_change_lookup(&plan.change) {
             overlapping.extend(self.slow_path.overlapping_sessions(plan.session));
             overlapping.sort_unstable();
             overlapping.dedup();
@@ -416,11 +416,6 @@ impl<M: Awaited> XPlane<M> {
         self.recover_if_failed(now);
         applied
     }
-}
-
-/// Whether the operation can change which session a packet finds.
-const fn may_change_lookup(op: &Op) -> bool {
-    matches!(op, Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
 }
 
 impl<M: Awaited> Dataplane for XPlane<M> {
@@ -494,10 +489,7 @@ impl<M: Awaited> Dataplane for XPlane<M> {
     }
 
     fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
-        self.settle(now, session);
-        let state = self.slow_path.session_state(now, session);
-        self.grant(now, session);
-        state
+        self.with_settled(now, &[session], |slow_path| slow_path.session_state(now, session))
     }
 }
 
@@ -546,10 +538,7 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
 
     fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
-        concerned.iter().for_each(|seid| self.settle(now, *seid));
-        let explanation = self.slow_path.explain(now, ingress, packet);
-        concerned.iter().for_each(|seid| self.grant(now, *seid));
-        explanation
+        self.with_settled(now, &concerned, |slow_path| slow_path.explain(now, ingress, packet))
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

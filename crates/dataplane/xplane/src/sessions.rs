@@ -8,7 +8,7 @@ use causeway_slowpath::lease::{
     ForwardedUsage, Grant, GrantKey, LookupEntry, MeterState, OffloadMeter, OffloadRule, OffloadSpec,
     RuleAction, RuleUsage,
 };
-use causeway_types::{Direction, QerId, Seid, Time};
+use causeway_types::{Direction, QerId, Seid, Span, Time};
 
 use crate::action::Action;
 use crate::key::UeKey;
@@ -29,7 +29,7 @@ pub(crate) struct RecordPlace {
 pub(crate) struct Record {
     pub(crate) place: RecordPlace,
     /// The key of the grant of each account, and its limit of silence.
-    accounts: Vec<(GrantKey, causeway_types::Span)>,
+    accounts: Vec<(GrantKey, Span)>,
     meters: Vec<(QerId, Rate)>,
     direction: Direction,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Compiled {
     pub(crate) lookup: LookupEntry,
     pub(crate) pdrs: Vec<Pdr>,
     pub(crate) actions: Vec<Action>,
-    accounts: Vec<(GrantKey, causeway_types::Span)>,
+    accounts: Vec<(GrantKey, Span)>,
     meters: Vec<(QerId, Rate)>,
 }
 
@@ -94,19 +94,18 @@ impl Places {
 /// The records of a session. What they cannot express is for the slow path.
 pub(crate) fn compile_session(spec: &OffloadSpec, topology: &Topology) -> Vec<Compiled> {
     // Tokens are at one place: a rate that several records would have is for the slow path.
-    let mut users: BTreeMap<(QerId, bool), usize> = BTreeMap::new();
+    let mut users: BTreeMap<(QerId, Direction), usize> = BTreeMap::new();
     for lookup in &spec.lookups {
         let rules = lookup.rules.iter().filter_map(|rule| spec.rules.get(usize::from(*rule)));
         let mut meters: Vec<QerId> = rules.flat_map(|rule| rule.key.meters.iter().copied()).collect();
         meters.sort_unstable();
         meters.dedup();
         for qer in meters {
-            *users.entry((qer, lookup.direction == Direction::Uplink)).or_default() += 1;
+            *users.entry((qer, lookup.direction)).or_default() += 1;
         }
     }
     let is_shared = |rule: &OffloadRule, direction: Direction| {
-        let is_of_several =
-            |qer: &QerId| users.get(&(*qer, direction == Direction::Uplink)).is_some_and(|users| *users > 1);
+        let is_of_several = |qer: &QerId| users.get(&(*qer, direction)).is_some_and(|users| *users > 1);
         rule.key.meters.iter().any(is_of_several)
     };
     let compiled = |lookup: &LookupEntry| {
@@ -148,7 +147,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// `None`: there is no room for it.
+    /// `None`: the record has no free place for one of its parts.
     fn add(&mut self, rule: &OffloadRule, topology: &Topology) -> Option<RuleRef> {
         if rule.action == RuleAction::SlowPath {
             return None;
@@ -166,7 +165,7 @@ impl Parts {
     }
 }
 
-/// The place of an equal one, or of this one behind the last. `None`: there is no room.
+/// The place of an equal one, or of this one behind the last. `None`: the list is full.
 fn place_of<T>(list: &mut Vec<T>, most: usize, new: T, is_same: impl Fn(&T, &T) -> bool) -> Option<usize> {
     if let Some(place) = list.iter().position(|known| is_same(known, &new)) {
         return Some(place);

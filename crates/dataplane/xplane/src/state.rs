@@ -52,7 +52,7 @@ impl Meter {
     }
 }
 
-/// What rules that act alike counted since the grant, and what they may still count.
+/// What rules with the same action counted since the grant, and what they may still count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Account {
     /// Octets that may be counted before the slow path is asked.

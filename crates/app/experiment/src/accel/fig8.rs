@@ -118,13 +118,12 @@ fn table(rows: &[(&str, u32)], found: &[Found]) -> Table {
         Column::of("paper, two", "%"),
     ]);
     for ((name, thousands), found) in rows.iter().zip(found) {
-        let paper = |one: &str, two: &str| match thousands {
-            64 => (one.to_owned(), two.to_owned()),
-            ..=32 => ("low".to_owned(), "under 10".to_owned()),
-            _ => (String::new(), "under 10".to_owned()),
+        let paper_one = match thousands {
+            64 => "43",
+            ..=32 => "low",
+            _ => "",
         };
-        let (one, two) = paper("43", "under 10");
-        table.rows.push(vec![
+        table.row([
             (*name).into(),
             Cell::Number(found.one, 2),
             Cell::Number(found.two, 2),
@@ -132,8 +131,8 @@ fn table(rows: &[(&str, u32)], found: &[Found]) -> Table {
             Cell::Number(found.foreign, 4),
             Cell::Number(found.worst, 4),
             Cell::Number(found.own, 4),
-            one.into(),
-            two.into(),
+            paper_one.into(),
+            "under 10".into(),
         ]);
     }
     table

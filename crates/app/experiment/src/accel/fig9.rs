@@ -127,7 +127,7 @@ fn table(rows: &[(&str, f64)], measured: &[[Rates; 5]]) -> Table {
     ]);
     for ((name, _), rates) in rows.iter().zip(measured) {
         for ((mix, percent), rates) in MIXES.iter().zip(rates) {
-            table.rows.push(vec![
+            table.row([
                 (*name).into(),
                 (*mix).into(),
                 Cell::Number(*percent, 2),
@@ -143,8 +143,7 @@ fn table(rows: &[(&str, f64)], measured: &[[Rates; 5]]) -> Table {
 fn measure(rate: f64, part: f64, messages: u64, seed: u64) -> Rates {
     let server = Server { rate, queue: QUEUE };
     let offered = PORT * part;
-    let (lost, _) = server.offer(offered, messages, &mut fastrand::Rng::with_seed(seed));
-    let lost = lost as f64 / messages as f64;
+    let lost = server.offer(offered, messages, &mut fastrand::Rng::with_seed(seed)) as f64 / messages as f64;
     let lossless = (server.lossless(messages, seed) / part).min(PORT);
     Rates { lossy: PORT * (1.0 - part) + offered * (1.0 - lost), lossless, lost }
 }

@@ -39,7 +39,7 @@ pub(super) struct DataPlane {
 }
 
 impl DataPlane {
-    /// With room for so many sessions.
+    /// With capacity for so many sessions.
     ///
     /// # Errors
     /// [`ExperimentError::Accel`].

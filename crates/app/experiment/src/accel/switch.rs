@@ -109,10 +109,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Of so many messages at this rate, with exponential gaps: how many are lost, and how many are served in a second.
-    pub(super) fn offer(&self, rate: f64, messages: u64, random: &mut fastrand::Rng) -> (u64, f64) {
+    /// Of so many messages at this rate, with exponential gaps: how many are lost.
+    pub(super) fn offer(&self, rate: f64, messages: u64, random: &mut fastrand::Rng) -> u64 {
         let (mut now, mut free_at) = (0.0_f64, 0.0_f64);
-        let (mut lost, mut served) = (0, 0_u64);
+        let mut lost = 0;
         let service = 1.0 / self.rate;
         for _ in 0..messages {
             now += -(1.0 - random.f64()).ln() / rate;
@@ -121,10 +121,9 @@ impl Server {
                 lost += 1;
             } else {
                 free_at = free_at.max(now) + service;
-                served += 1;
             }
         }
-        (lost, served as f64 / now.max(free_at))
+        lost
     }
 
     /// The highest rate without a loss among so many messages, within a thousandth.
@@ -132,8 +131,7 @@ impl Server {
         let (mut low, mut high) = (0.0, self.rate * 2.0);
         while high - low > self.rate / 1000.0 {
             let middle = (low + high) / 2.0;
-            let (lost, _) = self.offer(middle, messages, &mut fastrand::Rng::with_seed(seed));
-            if lost == 0 {
+            if self.offer(middle, messages, &mut fastrand::Rng::with_seed(seed)) == 0 {
                 low = middle;
             } else {
                 high = middle;

@@ -73,7 +73,7 @@ pub fn run(progress: &mut Progress) -> Result<Outcome, ExperimentError> {
             "No time is in this table. Capacities are with one accounting partition on each side, as in the paper, unless it says two: \
              that is what pendulum access needs. Counters by index need one.".into(),
             "In halves: the one partition is in two tables by a bit of the number. A table has one counter in a stage, which on Tofino 2 reaches half \
-             of the map RAMs only; two partitions are two tables too, and at 1:5 and 1:10 there is more room for them than for one table.".into(),
+             of the map RAMs only; two partitions are two tables too, and at 1:5 and 1:10 there is more space for them than for one table.".into(),
         ],
         details: Vec::new(),
         charts: vec![("ues", chart(&rows))],

@@ -15,7 +15,7 @@ use crate::row_writer::Rows;
 /// The driver's rate: the paper's, for rules of `hip4` (HiP4-UPF, table 4; docs/experiments.md).
 const CHANGES: u32 = 3442;
 /// The longest stay of a packet in software of another host (thesis, figure 14b: 0.45 to 0.85 ms).
-const STAY: Span = Span::from_micros(650);
+pub(super) const STAY: Span = Span::from_micros(650);
 /// Slots of the thesis' detector at 144 KB.
 const SLOTS: usize = 16_384;
 
@@ -70,7 +70,9 @@ pub(super) struct ThesisDetector {
 }
 
 impl ThesisDetector {
-    pub(super) fn new(megabits: u32, slots: usize) -> Result<Self, ExperimentError> {
+    /// With fewer slots at a smaller size.
+    pub(super) fn new(megabits: u32, size: &Size) -> Result<Self, ExperimentError> {
+        let slots = (SLOTS as f64 * size.scale) as usize;
         let config = HkIpgConfig { threshold: 125 * megabits, ..HkIpgConfig::with_slots(slots) };
         let detector = HkIpg::new(&config)?;
         Ok(Self { detector, keys: FlowKeys::with_seed(1) })
@@ -114,8 +116,7 @@ fn measure(row: &Row, size: &Size, progress: &mut Progress) -> Result<Vec<Found>
                 (Box::new(ByRate::new(thresholds)), config(is_strict, STAY))
             }
             Policy::Thesis { megabits } => {
-                let slots = (SLOTS as f64 * size.scale) as usize;
-                let detector = ThesisDetector::new(megabits, slots)?;
+                let detector = ThesisDetector::new(megabits, size)?;
                 // It has no armed entries.
                 (Box::new(AsDetected::new(detector)), config(true, Span::ZERO))
             }
@@ -168,7 +169,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     })
 }
 
-fn mean(found: &[Found], of: impl Fn(&Found) -> f64) -> f64 {
+pub(super) fn mean(found: &[Found], of: impl Fn(&Found) -> f64) -> f64 {
     found.iter().map(of).sum::<f64>() / found.len().max(1) as f64
 }
 
@@ -204,8 +205,8 @@ fn table(rows: &[Row], measured: &[Vec<Found>]) -> Table {
             Cell::Number(mean(&|it| it.most_rules as f64), 0),
             Cell::Number(mean(&Found::changes_a_second), 0),
             Cell::Number(mean(&Found::again_percent), 2),
-            Cell::Number(mean(&|it| it.wait_millis(0.5)), 1),
-            Cell::Number(mean(&|it| it.wait_millis(0.99)), 1),
+            Cell::Number(mean(&|it| it.wait_millis(50.0)), 1),
+            Cell::Number(mean(&|it| it.wait_millis(99.0)), 1),
             Cell::Number(mean(&|it| it.overtaken as f64), 0),
             Cell::Number(mean(&|it| it.gave_up as f64), 0),
         ]);
@@ -244,13 +245,13 @@ fn goals(rows: &[Row], measured: &[Vec<Found>]) -> Vec<Goal> {
             goals.push(Goal::at_most(
                 &format!("to hardware p50, {name}"),
                 50.0,
-                most(&|it| it.wait_millis(0.5)),
+                most(&|it| it.wait_millis(50.0)),
                 "ms",
             ));
             goals.push(Goal::at_most(
                 &format!("to hardware p99, {name}"),
                 300.0,
-                most(&|it| it.wait_millis(0.99)),
+                most(&|it| it.wait_millis(99.0)),
                 "ms",
             ));
         }

@@ -7,6 +7,7 @@ use causeway_hybrid::{Command, Config, Moves, Placement, Rule};
 use causeway_types::{Direction, Seid, Span, Time};
 
 use crate::heavy::trace::{Packet, Profile, Trace};
+use crate::samples::Latencies;
 
 /// Which packets are of one rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +65,6 @@ pub(super) struct Found {
     pub(super) again: u64,
     /// Packets that left the switch before an earlier one of their rule left the software.
     pub(super) overtaken: u64,
-    pub(super) flipped_early: u64,
     pub(super) gave_up: u64,
     /// From the wish to the first packet that the switch forwards.
     pub(super) waits: Vec<Span>,
@@ -99,11 +99,8 @@ impl Found {
         self.again as f64 * 100.0 / self.promoted.max(1) as f64
     }
 
-    pub(super) fn wait_millis(&self, part: f64) -> f64 {
-        let mut waits = self.waits.clone();
-        waits.sort_unstable();
-        let place = (waits.len() as f64 * part) as usize;
-        waits.get(place.min(waits.len().saturating_sub(1))).map_or(0.0, |wait| wait.as_secs_f64() * 1e3)
+    pub(super) fn wait_millis(&self, percent: f64) -> f64 {
+        Latencies::new(self.waits.iter().copied()).percentile(percent) * 1e3
     }
 }
 
@@ -194,7 +191,6 @@ pub(super) fn run(
     found.changes = statistics.changes - found.changes;
     found.promoted = statistics.promoted - found.promoted;
     found.again = statistics.again - found.again;
-    found.flipped_early = statistics.flipped_early - found.flipped_early;
     found.gave_up = statistics.gave_up - found.gave_up;
     found
 }
@@ -211,7 +207,6 @@ impl Run<'_> {
             changes: before.changes,
             promoted: before.promoted,
             again: before.again,
-            flipped_early: before.flipped_early,
             gave_up: before.gave_up,
             ..Found::default()
         };

@@ -5,7 +5,7 @@ use causeway_show::{Cell, Column, Progress, Table};
 use causeway_types::Span;
 
 use super::Size;
-use super::share::{ThesisDetector, conditions, config};
+use super::share::{STAY, ThesisDetector, conditions, config, mean};
 use super::simulation::{Conditions, Found, Unit, run as simulate};
 use crate::ExperimentError;
 use crate::cli::Common;
@@ -48,7 +48,13 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         conditions: vec![
             ("trace", size.in_words()),
             ("seeds", size.seeds_in_words()),
-            ("by rate", "up at the threshold, down at half of it for 2 s, strict, 650 us in the software".into()),
+            (
+                "by rate",
+                format!(
+                    "up at the threshold, down at half of it for 2 s, strict, {} us in the software",
+                    STAY.as_micros()
+                ),
+            ),
             ("as written", "the thesis' detector at 144 KB, packet by packet, without armed entries".into()),
         ],
         table: table(&selected, &measured),
@@ -74,13 +80,12 @@ fn measure(row: &Row, size: &Size, progress: &mut Progress) -> Result<Measured, 
         progress.stage(format!("{}, seed {seed}", row.name));
         let seconds = size.seconds.into();
         let mut shown = |second: u32| progress.set_progress(second.into(), seconds);
-        let ours = conditions(Unit::Flow, config(true, Span::from_micros(650)), size);
+        let ours = conditions(Unit::Flow, config(true, STAY), size);
         let mut placement = ByRate::new(Thresholds::at(u64::from(row.megabits) * 1_000_000));
         measured.by_rate.push(simulate(&size.profile(), *seed, &ours, &mut placement, &mut shown));
         let theirs = conditions(Unit::Flow, config(true, Span::ZERO), size);
         let theirs = Conditions { sees_packets: true, ..theirs };
-        let slots = (16_384.0 * size.scale) as usize;
-        let mut placement = AsDetected::new(ThesisDetector::new(row.megabits, slots)?);
+        let mut placement = AsDetected::new(ThesisDetector::new(row.megabits, size)?);
         measured.as_written.push(simulate(&size.profile(), *seed, &theirs, &mut placement, &mut shown));
     }
     Ok(measured)
@@ -99,22 +104,19 @@ fn table(rows: &[Row], measured: &[Measured]) -> Table {
         Column::of("changes as written", "a second"),
         Column::of("overtaken as written", "packets"),
     ]);
-    let mean = |found: &[Found], of: &dyn Fn(&Found) -> f64| {
-        found.iter().map(of).sum::<f64>() / found.len().max(1) as f64
-    };
     for (row, Measured { by_rate, as_written }) in rows.iter().zip(measured) {
         let [least, most] = row.paper;
         table.row([
             Cell::Text(row.name.into()),
             Cell::Text(format!("{least} - {most}")),
-            Cell::Number(mean(by_rate, &|it| it.mean_rules), 0),
-            Cell::Number(mean(by_rate, &|it| it.octet_share() * 100.0), 1),
-            Cell::Number(mean(by_rate, &|it| it.share() * 100.0), 1),
-            Cell::Number(mean(by_rate, &Found::factor), 2),
-            Cell::Number(mean(by_rate, &Found::changes_a_second), 0),
-            Cell::Number(mean(as_written, &|it| it.share() * 100.0), 2),
-            Cell::Number(mean(as_written, &Found::changes_a_second), 0),
-            Cell::Number(mean(as_written, &|it| it.overtaken as f64), 0),
+            Cell::Number(mean(by_rate, |it| it.mean_rules), 0),
+            Cell::Number(mean(by_rate, |it| it.octet_share() * 100.0), 1),
+            Cell::Number(mean(by_rate, |it| it.share() * 100.0), 1),
+            Cell::Number(mean(by_rate, Found::factor), 2),
+            Cell::Number(mean(by_rate, Found::changes_a_second), 0),
+            Cell::Number(mean(as_written, |it| it.share() * 100.0), 2),
+            Cell::Number(mean(as_written, Found::changes_a_second), 0),
+            Cell::Number(mean(as_written, |it| it.overtaken as f64), 0),
         ]);
     }
     table

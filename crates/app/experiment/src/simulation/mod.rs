@@ -97,12 +97,12 @@ impl Simulation {
         let bank = variant.is_indexed().then_some(variant.bank);
         // Two rules for each UE; each of two partitions has an eighth more than its half, as in the planner.
         let rules = ues as usize * 2;
-        let room =
+        let capacity =
             if variant.has_partitions() { (rules * 5).div_ceil(8) } else { rules + rules / 8 }.max(4096);
         let (numbers, templates) = Numbers::new(ues, bank.is_some())?;
         let config = Config { timing, cpu_port: 64, port_rate: None, queue_room: 0 };
         let traffic = Traffic::new(ues, load, seed, bank);
-        let access = pendulum::Config { mode: variant.mode, capacity: [room; 2], drain: Span::ZERO };
+        let access = pendulum::Config { mode: variant.mode, capacity: [capacity; 2], drain: Span::ZERO };
         let pulling = match variant.choice {
             CounterSelection::Needed(pulling) => pulling,
             CounterSelection::All | CounterSelection::RoundRobin | CounterSelection::Urgent => {
@@ -113,7 +113,7 @@ impl Simulation {
             setting,
             now: Time::from_secs(0),
             random: fastrand::Rng::with_seed(seed),
-            model: Model::new(program::program(ues, room, bank), traffic, config),
+            model: Model::new(program::program(ues, capacity, bank), traffic, config),
             access: TableAccess::new(access),
             pulling: Pulling::new(pulling),
             numbers,

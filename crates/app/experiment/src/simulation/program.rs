@@ -34,8 +34,8 @@ const FORWARD: u32 = 103;
 /// QFI of all packets.
 const QFI: u128 = 1;
 
-/// The program for this many UEs. A partition has a capacity of `room` rules.
-pub(super) fn program(ues: u32, room: usize, bank: Option<u32>) -> Program {
+/// The program for this many UEs. A partition has this capacity in rules.
+pub(super) fn program(ues: u32, capacity: usize, bank: Option<u32>) -> Program {
     let sessions = ues as usize;
     let mut tables = vec![
         table(UPLINK, "ul_to_n6_simple", sessions, &[("teid", 24), ("qfi", 6)], MatchKind::Exact, SET_RULE),
@@ -63,7 +63,7 @@ pub(super) fn program(ues: u32, room: usize, bank: Option<u32>) -> Program {
         }
     } else {
         for (id, name) in ACCOUNTING.into_iter().flatten().zip(names.into_iter().flatten()) {
-            tables.push(table(id, name, room, &[("rule", BITS)], MatchKind::Exact, COUNT));
+            tables.push(table(id, name, capacity, &[("rule", BITS)], MatchKind::Exact, COUNT));
             counters.push(Counter { id: id + 1000, name: format!("{name}_usage"), size: 0, table: Some(id) });
         }
     }

@@ -1,22 +1,23 @@
 //! The figures of X-PLANE: the paper's points from named parts, then ours.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
-use causeway_types::Span;
+use causeway_types::{Span, Time};
 use causeway_xplane::local_state::{LocalStateConfig, LocalStateTable, Ticket, WriteTicket};
 use causeway_xplane::paging::{Left, Ring, RingConfig, RingRead};
 use causeway_xplane::state::{Meter, Rate};
 
 use super::path::{
-    Design, ENTRY, FLOWS, Found, Load, ONE_WAY, PASS, PICOS_PER_MICRO, Picos, Ports, STATE, alone, flow, run,
-    time,
+    Design, ENTRY, FLOWS, Found, Load, ONE_WAY, PASS, PER_OCTET, PICOS_PER_MICRO, Picos, Ports, STATE, alone,
+    flow, response, run, time,
 };
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::samples::Latencies;
 
 /// Mean packet of the paper's traffic, octets (X 7.1).
 const MEAN: u64 = 690;
@@ -48,16 +49,6 @@ fn percent(found: f64, paper: f64) -> f64 {
 
 fn reproduced(name: &str, found: f64, paper: f64) -> Goal {
     Goal::at_most(&format!("difference from the paper, {name}"), WITHIN, percent(found, paper).abs(), "%")
-}
-
-/// The part of the way below which `share` of the sorted values are.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let index = ((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1));
-    sorted.get(index).copied().unwrap_or(0.0)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 fn conditions(common: &Common) -> Vec<(&'static str, String)> {
@@ -262,7 +253,7 @@ fn skew_chart(points: Vec<(f64, f64)>, paper: f64) -> Chart {
 /// Figure 12: throughput by slow path ratio, PDRs and packet size.
 ///
 /// # Errors
-/// [`ExperimentError`] when the rows cannot be written.
+/// [`ExperimentError`] when no row is selected, or the rows cannot be written.
 pub fn fig12(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let paper = Design::Paper;
     let all = [
@@ -335,7 +326,7 @@ const PART_OF_RATE: f64 = 0.7;
 /// Figures 13 and 14: the distribution of the latency.
 ///
 /// # Errors
-/// [`ExperimentError`] when the rows cannot be written.
+/// [`ExperimentError`] when no row is selected, or the rows cannot be written.
 pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let paper = Design::Paper;
     let all = [
@@ -347,7 +338,7 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         row("ours, 4.8 % slow, 40 PDRs", OURS, MEAN, SLOW, 40, None),
     ];
     let all = common.rows_by_name(&all, |row| row.name)?;
-    let table = |found: &[Vec<f64>]| {
+    let table = |found: &[Latencies]| {
         let us = |name| Column::of(name, "us, model");
         let mut table = Table::new(vec![
             Column::new("packets"),
@@ -360,19 +351,16 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
             Column::of("within 20 us", "%"),
         ]);
         for (row, times) in all.iter().zip(found) {
-            let within = |limit: f64| {
-                times.partition_point(|time| *time <= limit) as f64 / times.len().max(1) as f64 * 100.0
-            };
-            let at = |share| Cell::Number(quantile(times, share), 2);
+            let at = |percent| Cell::Number(times.percentile(percent) * 1e6, 2);
             table.row([
                 row.name.into(),
-                Cell::Number(mean(times), 2),
-                at(0.5),
-                at(0.95),
-                at(0.99),
-                at(1.0),
-                Cell::Number(within(5.0), 2),
-                Cell::Number(within(20.0), 2),
+                Cell::Number(times.mean() * 1e6, 2),
+                at(50.0),
+                at(95.0),
+                at(99.0),
+                Cell::Number(times.longest() * 1e6, 2),
+                Cell::Number(times.within(5e-6), 2),
+                Cell::Number(times.within(20e-6), 2),
             ]);
         }
         table
@@ -384,25 +372,21 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
             let full = load(common, row.design, row.packet, row.slow, row.pdrs);
             let rate = run(&Load { packets: full.packets / 4, ..full }).rate * PART_OF_RATE;
             let Found { fast, slow, .. } = run(&Load { rate: Some(rate), ..full });
-            let mut times = [fast, slow].concat();
-            times.sort_unstable_by(f64::total_cmp);
-            Ok(times)
+            Ok(Latencies::of_seconds(fast.into_iter().chain(slow)))
         },
         table,
     )?;
     let mut goals = Vec::new();
     for (row, times) in all.iter().zip(&found) {
-        let (limit, text) = if row.slow == 0.0 { (5.0, "5 us") } else { (20.0, "20 us") };
+        let limit = if row.slow == 0.0 { 5 } else { 20 };
         // With 40 PDRs, nine lookups one after the other.
         if row.pdrs == 10 {
-            let within =
-                times.partition_point(|time| *time <= limit) as f64 / times.len().max(1) as f64 * 100.0;
-            goals.push(Goal::at_least(&format!("{}, within {text}", row.name), 99.0, within, "%"));
+            let within = times.within(f64::from(limit) * 1e-6);
+            goals.push(Goal::at_least(&format!("{}, within {limit} us", row.name), 99.0, within, "%"));
         }
     }
     let curves = all.iter().zip(&found).map(|(row, times)| {
-        let share = |part: usize| part as f64 / 200.0;
-        let points = (0..=200).map(|part| (quantile(times, share(part)), share(part))).collect();
+        let points = times.distribution().into_iter().map(|(time, share)| (time * 1e6, share)).collect();
         Curve { name: row.name.into(), points, is_dashed: row.design == Design::Paper }
     });
     let chart = Chart {
@@ -487,7 +471,7 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
     let base = load(common, OURS_WITHOUT_CHIP, MEAN, SLOW, 10);
     let all = [
         ("without: each packet reads and writes the state", Load { collapses: false, ..base }),
-        ("with, all flows alike", base),
+        ("with, uniform flow rates", base),
         ("with, Zipf 0.9", Load { skew: SKEW, ..base }),
     ];
     let table = |found: &[(Found, f64)]| {
@@ -517,7 +501,7 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
             progress.stage((*name).to_owned());
             let found = run(load);
             let at_part = run(&Load { rate: Some(found.rate * PART_OF_RATE), ..*load });
-            Ok((found, mean(&at_part.fast)))
+            Ok((found, Latencies::of_seconds(at_part.fast).mean() * 1e6))
         },
         table,
     )?;
@@ -533,7 +517,7 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         let reads = (with.reads - without.reads).max(0.0);
         goals.push(Goal::at_most("more READs a packet", 0.001, reads, ""));
     }
-    // Collisions at the paper's rate, with all flows alike: the worst case.
+    // Collisions at the paper's rate, with uniform flow rates: the worst case.
     let mut collisions = Table::new(vec![
         Column::of("entries", "buckets of two"),
         Column::of("round trip", "us"),
@@ -572,7 +556,7 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
              lengthen are not in the model: it shows the cost on the links alone."
                 .into(),
         ],
-        details: vec![("Collisions at 490 Gbit/s, all of 10 million flows alike".into(), collisions)],
+        details: vec![("Collisions at 490 Gbit/s, 10 million flows at the same rate".into(), collisions)],
         charts: Vec::new(),
     })
 }
@@ -582,8 +566,7 @@ fn collide(buckets: usize, round_trip: f64, packets: u64, seed: u64) -> (usize, 
     let mut random = fastrand::Rng::with_seed(seed);
     let config = LocalStateConfig { buckets, age_limit: Span::from_secs(1), seed };
     let mut table: LocalStateTable<u32, ()> = LocalStateTable::new(config);
-    let (mut responses, mut acknowledgements) =
-        (std::collections::VecDeque::new(), std::collections::VecDeque::new());
+    let (mut responses, mut acknowledgements) = (VecDeque::new(), VecDeque::new());
     let rate = packets_of(490.0, MEAN).unwrap_or(1.0);
     let round_trip = (round_trip * PICOS_PER_MICRO) as Picos;
     let mut now = 0_f64;
@@ -701,7 +684,8 @@ fn release(packets: u32, reads: u32, load: f64) -> f64 {
     let mut ports = Ports::new();
     let mut events: BinaryHeap<Reverse<(Picos, RingRead)>> = BinaryHeap::new();
     // Traffic of others: responses of packets at equal gaps.
-    let gap = if load > 0.0 { (876.0 * 80.0 / load) as Picos } else { Picos::MAX };
+    let gap =
+        if load > 0.0 { ((response(MEAN + ENTRY) * PER_OCTET) as f64 / load) as Picos } else { Picos::MAX };
     let (mut now, mut others, mut left) = (PASS, 0, 0);
     loop {
         while let Some(read) = ring.next_read() {
@@ -825,30 +809,22 @@ fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: 
     let gap = MEAN as f64 * 8.0 / offered * 1e3;
     // A UE's packets are independent of those of others: one after the other, each with its own table.
     for ue in 0..ues {
-        let mut table: LocalStateTable<u32, Meter> =
-            LocalStateTable::new(LocalStateConfig { buckets: 2, age_limit: Span::from_secs(1), seed });
+        let config = LocalStateConfig { buckets: 2, age_limit: Span::from_secs(1), seed };
+        let mut table: LocalStateTable<u32, Meter> = LocalStateTable::new(config);
         let mut memory = Meter::default();
         let mut events: BinaryHeap<Reverse<(u64, u8)>> = BinaryHeap::new();
-        let (mut reads, mut writing) = (std::collections::VecDeque::new(), None);
+        let (mut reads, mut writing) = (VecDeque::new(), None);
         let (mut next, mut octets) = (random.f64() * gap, [0_u64; 2]);
         let begin = from * 1e9;
         let (end, mut is_metered) = (until * 1e9, false);
         events.push(Reverse((next as u64, 0)));
         while let Some(Reverse((now, kind))) = events.pop() {
-            let at = causeway_types::Time::from_nanos(now);
+            let at = Time::from_nanos(now);
             if !is_metered && now as f64 >= begin {
                 // The limit is set while nothing of the UE is in the table: it begins with no tokens.
                 is_metered = true;
                 memory = Meter { updated: at, ..Meter::default() };
-                (table, reads, writing) = (
-                    LocalStateTable::new(LocalStateConfig {
-                        buckets: 2,
-                        age_limit: Span::from_secs(1),
-                        seed,
-                    }),
-                    std::collections::VecDeque::new(),
-                    None,
-                );
+                (table, reads, writing) = (LocalStateTable::new(config), VecDeque::new(), None);
             }
             match kind {
                 0 => {

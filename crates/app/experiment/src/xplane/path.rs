@@ -25,7 +25,7 @@ const AETH: u64 = 4;
 /// Ports with a link and an adapter each (X 7.1).
 pub(super) const PORTS: u64 = 8;
 /// Picoseconds of an octet on a link of 100 Gbit/s (X 7.1).
-const PER_OCTET: Picos = 80;
+pub(super) const PER_OCTET: Picos = 80;
 /// READs: near 40 million a second and port (X 7.3).
 const PER_READ: Picos = 1_000_000 / 40;
 /// WRITEs: 120 million (X 7.3).
@@ -91,12 +91,11 @@ pub(super) struct Found {
     pub(super) back: f64,
     pub(super) reads: f64,
     pub(super) writes: f64,
-    /// Times of packets on the fast and on the slow path, in microseconds, sorted.
+    /// Times of packets on the fast and on the slow path, in seconds.
     pub(super) fast: Vec<f64>,
     pub(super) slow: Vec<f64>,
-    /// Most entries of the local state table, and the part of the packets that collided there.
+    /// Most entries of the local state table.
     pub(super) entries: usize,
-    pub(super) collided: f64,
 }
 
 /// One operation of a step.
@@ -116,6 +115,11 @@ struct Port {
     write: Picos,
 }
 
+/// Octets of a response on a link, with this many of the memory; an acknowledgement has none.
+pub(super) const fn response(octets: u64) -> u64 {
+    AROUND + TRANSPORT + AETH + octets
+}
+
 /// Links and adapters.
 pub(super) struct Ports {
     ports: Vec<Port>,
@@ -128,10 +132,24 @@ impl Ports {
         Self { ports: vec![Port::default(); PORTS as usize], used: [0; 3] }
     }
 
+    /// When the responses to all reads among the operations are there.
+    fn carry_out(&mut self, now: Picos, port: usize, operations: &[Step]) -> Picos {
+        let mut done = now;
+        for operation in operations {
+            match *operation {
+                Step::Read(octets) => done = done.max(self.read(now, port, octets)),
+                Step::Write(octets, is_acknowledged) => {
+                    self.write(now, port, octets, is_acknowledged);
+                }
+            }
+        }
+        done
+    }
+
     /// When the response to a read is there.
     pub(super) fn read(&mut self, now: Picos, port: usize, octets: u64) -> Picos {
         let request = AROUND + TRANSPORT + RETH;
-        let response = AROUND + TRANSPORT + AETH + octets;
+        let response = response(octets);
         self.used = [self.used[0] + request, self.used[1] + response, self.used[2] + 1];
         let port = &mut self.ports[port];
         port.out = port.out.max(now) + request * PER_OCTET;
@@ -143,7 +161,7 @@ impl Ports {
     /// When the acknowledgement of a write is there, or would be.
     pub(super) fn write(&mut self, now: Picos, port: usize, octets: u64, is_acknowledged: bool) -> Picos {
         let request = AROUND + TRANSPORT + RETH + octets;
-        let response = if is_acknowledged { AROUND + TRANSPORT + AETH } else { 0 };
+        let response = if is_acknowledged { response(0) } else { 0 };
         self.used = [self.used[0] + request, self.used[1] + response, self.used[2]];
         let port = &mut self.ports[port];
         port.out = port.out.max(now) + request * PER_OCTET;
@@ -232,7 +250,7 @@ pub(super) fn flow(random: &mut fastrand::Rng, flows: u32, skew: f64) -> u32 {
 }
 
 /// A packet on its way.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Flight {
     begun: Picos,
     port: usize,
@@ -267,9 +285,8 @@ struct Run<'l> {
     writes: Vec<(WriteTicket, usize)>,
     events: BinaryHeap<Reverse<(Picos, u64, Event)>>,
     sequence: u64,
-    arrived: u64,
     left: u64,
-    hot: u64,
+    on_chip_hits: u64,
     written: u64,
     found: Found,
 }
@@ -296,9 +313,8 @@ impl<'l> Run<'l> {
             writes: Vec::new(),
             events: BinaryHeap::new(),
             sequence: 0,
-            arrived: 0,
             left: 0,
-            hot: 0,
+            on_chip_hits: 0,
             written: 0,
             found: Found::default(),
         }
@@ -337,7 +353,7 @@ impl<'l> Run<'l> {
                 }
             }
             if self.left > before && (self.left == packets / 4 || self.left == packets * 3 / 4) {
-                marks.push((now, self.ports.used, self.written, self.hot));
+                marks.push((now, self.ports.used, self.written, self.on_chip_hits));
             }
             if self.left >= packets {
                 break;
@@ -351,14 +367,10 @@ impl<'l> Run<'l> {
         self.found.writes = (last.2 - first.2) as f64 / count;
         self.found.on_chip = (last.3 - first.3) as f64 / count;
         self.found.entries = self.local.most_used();
-        self.found.collided = self.local.collisions() as f64 / self.arrived.max(1) as f64;
-        self.found.fast.sort_unstable_by(f64::total_cmp);
-        self.found.slow.sort_unstable_by(f64::total_cmp);
         self.found
     }
 
     fn arrive(&mut self, now: Picos) {
-        self.arrived += 1;
         if let Some(rate) = self.load.rate {
             // Poisson arrivals.
             let gap = -(1.0 - self.random.f64()).ln() / rate * PICOS_PER_MICRO;
@@ -368,7 +380,7 @@ impl<'l> Run<'l> {
         let flow = flow(&mut self.random, FLOWS, self.load.skew);
         // The first packet of a flow is not on the switch.
         if !is_slow && self.on_chip.has(flow, &mut self.random) {
-            self.hot += 1;
+            self.on_chip_hits += 1;
             return self.leave(now + PASS, now, false);
         }
         let port = (u64::from(flow).wrapping_mul(0xd134_2543_de82_ef95) >> 40) as usize % PORTS as usize;
@@ -397,7 +409,7 @@ impl<'l> Run<'l> {
 
     /// The next step of a packet, or its end.
     fn step(&mut self, now: Picos, number: usize) {
-        let Flight { begun, port, is_slow, step, ticket } = self.flights[number].clone();
+        let Flight { begun, port, is_slow, step, ticket } = self.flights[number];
         let (steps, entry) = steps(self.load, is_slow);
         let Some(operations) = steps.get(step) else {
             if entry > 0 {
@@ -419,15 +431,7 @@ impl<'l> Run<'l> {
             self.free.push(number);
             return self.leave(now, begun, is_slow);
         };
-        let mut done = now;
-        for operation in operations {
-            match *operation {
-                Step::Read(octets) => done = done.max(self.ports.read(now, port, octets)),
-                Step::Write(octets, is_acknowledged) => {
-                    self.ports.write(now, port, octets, is_acknowledged);
-                }
-            }
-        }
+        let done = self.ports.carry_out(now, port, operations);
         self.flights[number].step += 1;
         self.push(done + PASS, Event::Packet(number));
     }
@@ -441,11 +445,11 @@ impl<'l> Run<'l> {
 
     fn leave(&mut self, now: Picos, begun: Picos, is_slow: bool) {
         self.left += 1;
-        let micros = (now - begun) as f64 / PICOS_PER_MICRO;
+        let seconds = (now - begun) as f64 / 1e12;
         if is_slow {
-            self.found.slow.push(micros);
+            self.found.slow.push(seconds);
         } else {
-            self.found.fast.push(micros);
+            self.found.fast.push(seconds);
         }
         if self.load.rate.is_none() {
             self.push(now, Event::Arrival);
@@ -463,16 +467,7 @@ pub(super) fn alone(load: &Load, is_slow: bool) -> f64 {
     let mut ports = Ports::new();
     let mut now = PASS;
     for step in steps(load, is_slow).0 {
-        let mut done = now;
-        for operation in step {
-            match operation {
-                Step::Read(octets) => done = done.max(ports.read(now, 0, octets)),
-                Step::Write(octets, is_acknowledged) => {
-                    ports.write(now, 0, octets, is_acknowledged);
-                }
-            }
-        }
-        now = done + PASS;
+        now = ports.carry_out(now, 0, &step) + PASS;
     }
     now as f64 / PICOS_PER_MICRO
 }

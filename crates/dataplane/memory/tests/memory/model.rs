@@ -171,7 +171,7 @@ fn a_restart_is_reported() {
 }
 
 // Input:  a queue pair that does not exist; more operations than its queue holds; none of the outcomes is polled.
-// Output: named errors; room again when outcomes are polled.
+// Output: named errors; free entries again when outcomes are polled.
 #[test]
 fn queues_are_bounded() {
     let (mut now, mut model) = (Time::default(), model(ModelParameters { queue: 4, ..X_PLANE }, 1));

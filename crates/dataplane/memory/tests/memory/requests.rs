@@ -182,7 +182,7 @@ fn retries_are_counted() {
 }
 
 // Input:  operations of no octets and of too many; an eleventh where ten are kept.
-// Output: they are not accepted; polled outcomes make room.
+// Output: they are not accepted; polled outcomes free entries.
 #[test]
 fn a_queue_is_bounded() {
     let mut pair = Pair::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_model::{Pdr, UeAddress, UeSide};
+use causeway_model::{Op, Pdr, SessionChange, UeAddress, UeSide};
 use causeway_types::{Direction, Interface, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 use crate::engine::SlowPath;
@@ -11,6 +11,18 @@ use crate::session::direction_of;
 
 /// The length of the prefix in an IPv6 lookup key, in bits.
 const UE_PREFIX: u8 = 64;
+
+/// Whether the change can change which session a packet finds.
+#[inline]
+pub fn may_change_lookup(change: &SessionChange) -> bool {
+    match change {
+        SessionChange::Install(_) | SessionChange::Remove => true,
+        SessionChange::Rebind(_) => false,
+        SessionChange::Update(ops) => {
+            ops.iter().any(|op| matches!(op, Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_)))
+        }
+    }
+}
 
 /// A lookup entry of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]

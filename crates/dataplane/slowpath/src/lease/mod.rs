@@ -18,7 +18,7 @@ mod settle;
 
 pub use external_rules::{CounterReading, PacketCount, PlanPreview, Software};
 pub use grant::{Grant, MeterGrant};
-pub use lookup::{LookupEntry, LookupKey, UeMatch};
+pub use lookup::{LookupEntry, LookupKey, UeMatch, may_change_lookup};
 pub use measured_state::MeasuredState;
 pub use offload_spec::{GrantKey, OffloadMeter, OffloadRule, OffloadSpec};
 pub use profile::{ProfileParams, ProfileRules};

@@ -233,11 +233,6 @@ impl<K: Eq + Hash + Clone, S: Clone> LocalStateTable<K, S> {
         bucket.find(|entry| entry.key == *key)?.state.as_ref()
     }
 
-    /// The values of all entries that are loaded, as after a restart of the memory, which has none of them.
-    pub fn loaded(&self) -> impl Iterator<Item = (&K, &S)> {
-        self.entries.iter().flatten().filter_map(|entry| Some((&entry.key, entry.state.as_ref()?)))
-    }
-
     /// Changes the value for a packet that remains in flight. `None`: it is not loaded.
     pub fn update<R>(&mut self, ticket: Ticket, change: impl FnOnce(&mut S) -> R) -> Option<R> {
         let entry = self.entry(ticket)?;

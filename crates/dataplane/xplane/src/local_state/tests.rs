@@ -275,7 +275,7 @@ fn totals_are_exact_to_the_octet() {
 
 // The same in a million others.
 #[test]
-#[ignore = "takes a minute: `cargo test -p causeway-xplane --release -- --ignored totals`"]
+#[ignore = "takes minutes: `cargo test -p causeway-xplane --lib -- --ignored`"]
 fn totals_are_exact_in_a_million_worlds() {
     totals_are_exact(1 << 32..(1 << 32) + 1_000_000);
 }

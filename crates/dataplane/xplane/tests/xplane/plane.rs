@@ -170,9 +170,7 @@ fn packets_of_a_batch_are_in_flight_together_and_in_order() {
             }
             octets
         };
-        let counts: Vec<usize> = (0..10).map(|_| 40).collect();
-        let batches: Vec<Vec<Vec<u8>>> =
-            counts.iter().map(|count| (0..*count).map(|_| one()).collect()).collect();
+        let batches: Vec<Vec<Vec<u8>>> = (0..10).map(|_| (0..40).map(|_| one()).collect()).collect();
         let mut plane = plane();
         let (mut sent, usage) = in_batches(&mut plane, &batches);
         joined += plane.pipeline().counters().joined;
