@@ -92,7 +92,7 @@ impl Node {
     }
 
     /// The limits of all sessions leave space for one more packet.
-    pub(crate) fn has_room(&self, octets: usize) -> bool {
+    pub(crate) fn has_space(&self, octets: usize) -> bool {
         self.counters.buffered < self.limits.buffer_packets as u64
             && self.buffered_octets + octets <= self.limits.buffer_octets
     }

@@ -264,7 +264,7 @@ impl Session {
             let gone = self.buffer.packets.remove(oldest);
             self.discard(node, now, &gone, DropReason::BufferFull, true);
         }
-        if !node.limits.drops_oldest && !node.has_room(packet.buffered_len()) {
+        if !node.limits.drops_oldest && !node.has_space(packet.buffered_len()) {
             full = full.or(Some(DropReason::BufferMemoryFull));
         }
         if let Some(reason) = full {

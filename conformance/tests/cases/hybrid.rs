@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use causeway_conformance::{Case, HybridBackend, compare, run};
 use libtest_mimic::{Failed, Trial};
 
-use crate::switch::{listed, the_list_names_cases};
+use crate::listed::{listed, the_list_names_cases};
 use crate::{Suite, judge};
 
 /// Different moves of the same case.
@@ -46,7 +46,7 @@ fn check(suite: &Suite, case: &Case, is_excused: bool) -> Result<(), Failed> {
 }
 
 // Input:  all cases.
-// Output: the switch forwards packets of rules that have moved to it, in many of them: the other tests compare something.
+// Output: the switch forwards packets of at least 30 rules that have moved to it: the other tests compare something.
 fn the_rules_of_cases_move(suite: &Suite) -> Result<(), Failed> {
     let backend = HybridBackend { seed: 1, flipped: Arc::default() };
     for case in &suite.cases {

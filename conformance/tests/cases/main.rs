@@ -12,24 +12,25 @@ mod bmv2;
 mod bmv2_tools;
 mod grpc;
 mod hybrid;
+mod listed;
 #[allow(dead_code, unreachable_pub, reason = "tests of the daemon need more of it")]
 #[path = "../../../crates/app/upf/tests/upf/common/namespace.rs"]
 mod namespace;
 mod on_bmv2;
-mod oracle;
 mod restart;
 mod software;
 mod switch;
 #[allow(dead_code, reason = "packet tests need more of it")]
 #[path = "../../../crates/dataplane/switch/tests/packets/thrift.rs"]
 mod thrift;
-mod xplane;
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use causeway_conformance::{Case, CaseError, Fragments, Outcome, load_all, load_fragments};
+use causeway_conformance::{
+    Backend, Case, CaseError, Fragments, OracleBackend, Outcome, XPlaneBackend, load_all, load_fragments,
+};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::software::Capture;
@@ -127,9 +128,13 @@ fn main() -> ExitCode {
     trials.extend(software::trials(&suite, &capture, is_recording()));
     // A case that is being recorded cannot be compared at the same time.
     if !is_recording() {
-        trials.extend(oracle::trials(&suite));
+        trials.extend(listed::trials(&suite, OracleBackend.name(), listed::listed("oracle.yaml"), || {
+            Box::new(OracleBackend)
+        }));
         trials.extend(switch::trials(&suite));
-        trials.extend(xplane::trials(&suite));
+        trials.extend(listed::trials(&suite, XPlaneBackend.name(), listed::listed("xplane.yaml"), || {
+            Box::new(XPlaneBackend)
+        }));
         trials.extend(hybrid::trials(&suite));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);

@@ -1,43 +1,22 @@
 //! Every case against the switch: those that it supports pass, and `switch.yaml` says why the others do not; `switch-direct.yaml`
 //! says where profile `direct` differs, `bmv2.yaml` where BMv2 does, in both.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use causeway_conformance::{Backend, Case, SwitchBackend, compare, run};
-use libtest_mimic::{Failed, Trial};
+use causeway_conformance::{Backend, SwitchBackend};
+use libtest_mimic::Trial;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::grpc::OverGrpc;
-use crate::{Suite, here, judge, name_of};
-
-/// What the switch advertises is less than what the recordings were made with.
-const FEATURES: &str = "UP Function Features (43)";
-
-/// Its features are other ones than those of the recording: that line is left out on both sides.
-fn without_features(text: &str) -> String {
-    text.lines().filter(|line| !line.contains(FEATURES)).map(|line| format!("{line}\n")).collect()
-}
-
-fn passes(suite: &Suite, case: &Case, backend: &dyn Backend) -> Result<(), Failed> {
-    let seen = run(case, &suite.fragments, backend)?;
-    judge(compare(case, &seen.text, without_features)?)
-}
-
-/// Cases by the reason why the switch does not pass them.
-type Listed = BTreeMap<String, BTreeSet<String>>;
+use crate::listed::{self, Listed, check, listed, read, the_list_names_cases};
+use crate::{Suite, name_of};
 
 /// How profile `direct` differs from that.
 #[derive(Default, Deserialize)]
 struct Differences {
     fails: Listed,
     passes: Listed,
-}
-
-fn read<T: DeserializeOwned>(file: &str) -> T {
-    let text = std::fs::read_to_string(here().join(file)).unwrap_or_else(|error| panic!("{error}"));
-    serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 /// What cases are run on.
@@ -62,10 +41,6 @@ impl On {
             Self::Bmv2Direct => Some(Self::Direct),
         }
     }
-}
-
-pub(crate) fn listed(file: &str) -> BTreeSet<String> {
-    read::<Listed>(file).into_values().flatten().collect()
 }
 
 /// Cases that are not passed there.
@@ -99,45 +74,8 @@ const PLANES: [Plane; 4] = [
 
 /// A test for each case on each of [`PLANES`], and one for each list.
 pub(crate) fn trials(suite: &Arc<Suite>) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for (plane, on, backend) in PLANES {
-        let excused = unsupported(on);
-        for (place, name) in suite.named() {
-            let (suite, is_excused) = (Arc::clone(suite), excused.contains(&name));
-            trials.push(Trial::test(format!("{plane}::{name}"), move || {
-                check(&suite, &suite.cases[place], backend().as_ref(), is_excused)
-            }));
-        }
-        let suite = Arc::clone(suite);
-        let name = format!("{plane}::the_list_names_cases");
-        trials.push(Trial::test(name, move || the_list_names_cases(&suite, &excused)));
-    }
-    trials
-}
-
-// Input:  a case, on a switch.
-// Output: it passes, or is listed with a reason; none is listed that passes.
-pub(crate) fn check(
-    suite: &Suite,
-    case: &Case,
-    backend: &dyn Backend,
-    is_excused: bool,
-) -> Result<(), Failed> {
-    match (passes(suite, case, backend), is_excused) {
-        (Ok(()), true) => Err("passes: take it off the list".into()),
-        (Err(_), true) => Ok(()),
-        (result, false) => result,
-    }
-}
-
-// Input:  the cases that a switch does not pass, as listed.
-// Output: there are cases of these names.
-pub(crate) fn the_list_names_cases(suite: &Suite, excused: &BTreeSet<String>) -> Result<(), Failed> {
-    let known: BTreeSet<String> = suite.named().map(|(_, name)| name).collect();
-    match excused.difference(&known).next() {
-        Some(name) => Err(format!("{name} is no case").into()),
-        None => Ok(()),
-    }
+    let of = |(plane, on, backend)| listed::trials(suite, plane, unsupported(on), backend);
+    PLANES.into_iter().flat_map(of).collect()
 }
 
 /// All cases in turn on one switch, which each finds as the one before it left it.

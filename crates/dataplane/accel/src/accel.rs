@@ -371,7 +371,7 @@ impl Accel {
         }
         match self.session_of_chosen_teid(teid) {
             Some((index, entry)) if entry.state == State::Live => self.is_claimable(Owner::Session(index)),
-            Some((_, entry)) if entry.state == State::Lent => Err(Reason::AtN4.into()),
+            Some((_, entry)) if entry.state == State::Adopted => Err(Reason::AtN4.into()),
             _ => Ok(None),
         }
     }
@@ -474,17 +474,12 @@ impl Accel {
         Seid(tag | u64::from(entry.generation) << INDEX_BITS | u64::from(index))
     }
 
-    /// The SEID was chosen here, for a session that is here or was.
-    pub fn is_own_seid(&self, Seid(seid): Seid) -> bool {
-        seid >> 48 == u64::from(self.config.seid_tag)
-    }
-
     /// The entry whose last session has this SEID.
     fn find(&self, seid: Seid) -> Option<(u32, &Entry)> {
         let index = (seid.0 & INDEX) as u32;
         let entry = self.entries.get(index)?;
         let is_it =
-            entry.state != State::Free && entry.state != State::Lent && self.seid(index, entry) == seid;
+            entry.state != State::Free && entry.state != State::Adopted && self.seid(index, entry) == seid;
         is_it.then_some((index, entry))
     }
 
@@ -544,7 +539,7 @@ impl Accel {
     pub fn occupancy(&self) -> Occupancy {
         Occupancy {
             sessions: self.len(),
-            adopted: self.lent(),
+            adopted: self.adopted(),
             free: self.entries.free(),
             keys: [self.cps.len(), self.ues.len(), self.teids.len()],
             entries: [self.cps.entries(), self.ues.entries(), self.teids.entries()],
@@ -553,7 +548,7 @@ impl Accel {
 
     /// Live sessions, with those of SMFs that restarted until they are swept.
     pub fn len(&self) -> u32 {
-        self.entries.len() - self.entries.free() - self.lent()
+        self.entries.len() - self.entries.free() - self.adopted()
     }
 
     /// There is no live session.
@@ -561,7 +556,7 @@ impl Accel {
         self.len() == 0
     }
 
-    fn lent(&self) -> u32 {
+    fn adopted(&self) -> u32 {
         let adopted = self.counters.adopted - self.counters.given_back;
         u32::try_from(adopted).unwrap_or(u32::MAX)
     }
@@ -631,7 +626,7 @@ impl Accel {
             self.teids.pass(rules.uplink.teid, owner, Owner::N4);
         }
         if let Some(entry) = self.entries.get_mut(index) {
-            entry.state = State::Lent;
+            entry.state = State::Adopted;
         }
         self.counters.adopted += 1;
         Some(adopted)
@@ -641,7 +636,7 @@ impl Accel {
     pub fn give_back(&mut self, seid: Seid) {
         let index = (seid.0 & INDEX) as u32;
         let Some(entry) = self.entries.get(index) else { return };
-        if entry.state == State::Lent && self.seid(index, entry) == seid {
+        if entry.state == State::Adopted && self.seid(index, entry) == seid {
             if let Some(entry) = self.entries.get_mut(index) {
                 entry.state = State::Free;
             }

@@ -219,7 +219,7 @@ mod tests {
     }
 
     proptest! {
-        // Input:  few keys inserted, passed on and removed in any order by three sessions and N4, in a table with room.
+        // Input:  few keys inserted, passed on and removed in any order by three sessions and N4, in a table with free entries.
         // Output: as a map of keys to owners has it.
         #[test]
         fn a_table_is_a_map(steps in proptest::collection::vec((0..4_u8, 0..12_u32, 0..4_u32, 0..4_u32), 0..200)) {

@@ -34,8 +34,8 @@ pub(crate) enum State {
     Live,
     /// Its session was deleted by this request; until the index is used again, repeated requests get their answers.
     Gone(Answered),
-    /// N4 has taken the session over, and gives the index back when that ends.
-    Lent,
+    /// N4 has adopted the session, and gives the index back when it ends.
+    Adopted,
 }
 
 /// An entry.

@@ -1,6 +1,6 @@
 //! Counters of the whole data plane.
 
-use crate::DropReason;
+use crate::{DropReason, Egress, Ingress};
 
 /// Packets and octets at one point.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -96,6 +96,24 @@ impl Counters {
     /// Packets received, of all kinds.
     pub fn received(&self) -> u64 {
         self.gtpu_received.packets + self.ip_received.packets + self.ethernet_received.packets
+    }
+
+    /// Counts one received packet.
+    pub const fn count_received(&mut self, ingress: &Ingress, octets: usize) {
+        match ingress {
+            Ingress::Gtpu { .. } => self.gtpu_received.count(octets),
+            Ingress::Ip { .. } => self.ip_received.count(octets),
+            Ingress::Ethernet { .. } => self.ethernet_received.count(octets),
+        }
+    }
+
+    /// Counts one sent packet.
+    pub const fn count_sent(&mut self, egress: &Egress, octets: usize) {
+        match egress {
+            Egress::Gtpu { .. } => self.gtpu_sent.count(octets),
+            Egress::Ip { .. } => self.ip_sent.count(octets),
+            Egress::Ethernet { .. } => self.ethernet_sent.count(octets),
+        }
     }
 
     /// Counts one dropped packet.

@@ -13,8 +13,7 @@ use causeway_model::Applications;
 use causeway_slowpath::Limits;
 use causeway_slowpath::lease::Software;
 use causeway_switch::backend::{
-    Counted, LocalSwitch, Notice, Operation, Ports, Progress, StartError, Statistics as SwitchStatistics,
-    Switch, WithPorts,
+    Counted, LocalSwitch, Notice, Operation, Ports, Progress, StartError, Switch, WithPorts,
 };
 use causeway_switch::driver::Program;
 use causeway_switch::model::upf::{UnknownProgram, Upf};
@@ -57,7 +56,7 @@ pub struct Hybrid<D = Model<Upf>> {
     placement: Box<dyn Placement>,
     /// Commands and plans in progress on the switch.
     commands: HashMap<Operation, Rule, RandomState>,
-    plans: HashMap<Operation, (PlanId, Seid, bool), RandomState>,
+    plans: HashMap<Operation, (PlanId, Seid), RandomState>,
     applied: VecDeque<(PlanId, Result<Applied, ApplyError>)>,
     /// Packets that the switch has forwarded or dropped.
     counters: Counters,
@@ -154,21 +153,6 @@ impl<D: WithPorts> Hybrid<D> {
         &self.moves
     }
 
-    /// What the placement has measured of a rule, in octets a second.
-    pub fn octets_per_second(&self, rule: Rule) -> Option<u64> {
-        self.placement.octets_per_second(self.now, rule)
-    }
-
-    /// Packets and octets that the switch has handled.
-    pub const fn switch_counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// Event counters of the switch's backend.
-    pub fn switch_statistics(&self) -> SwitchStatistics {
-        self.switch.statistics()
-    }
-
     /// The next notice for the operator, oldest first.
     pub fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
@@ -245,7 +229,7 @@ impl<D: WithPorts> Hybrid<D> {
             let Progress::Done(operation, result) = progress else { continue };
             if let Some(rule) = self.commands.remove(&operation) {
                 self.moves.ended(now, rule, result.map(drop).map_err(|error| error.to_string()));
-            } else if let Some((id, session, _)) = self.plans.remove(&operation) {
+            } else if let Some((id, session)) = self.plans.remove(&operation) {
                 if result.is_ok() {
                     self.session_changed(now, session);
                 }
@@ -273,10 +257,15 @@ impl<D: WithPorts> Hybrid<D> {
             return;
         }
         for rule in overlapping.into_iter().chain([session]).flat_map(Rule::of) {
-            if self.switch.places(rule.session).has(rule.direction) {
-                self.moves.returned(now, rule);
-                let _unnamed = self.switch.place(now, rule.session, rule.direction, false, Span::ZERO);
-            }
+            self.return_to_software(now, rule);
+        }
+    }
+
+    /// Returns a rule that must not be on the switch any more, whatever the budget of changes.
+    fn return_to_software(&mut self, now: Time, rule: Rule) {
+        if self.switch.places(rule.session).has(rule.direction) {
+            self.moves.returned(now, rule);
+            let _unnamed = self.switch.place(now, rule.session, rule.direction, false, Span::ZERO);
         }
     }
 
@@ -287,11 +276,8 @@ impl<D: WithPorts> Hybrid<D> {
             let rule = Rule { session, direction };
             self.moves.forwarded(now, rule);
             self.placement.observe(now, rule, count.octets);
-            if is_near_quota(self.switch.software(), now, session, self.moves.config())
-                && self.switch.places(session).has(direction)
-            {
-                self.moves.returned(now, rule);
-                let _unnamed = self.switch.place(now, session, direction, false, Span::ZERO);
+            if is_near_quota(self.switch.software(), now, session, self.moves.config()) {
+                self.return_to_software(now, rule);
             }
         }
         any
@@ -317,11 +303,7 @@ impl<D: WithPorts> Hybrid<D> {
     /// Frames of the switch that no packet of this call caused: there are none but in tests with time.
     fn collect_frames(&mut self) {
         self.collect_released();
-        while let Some((port, frame)) = self.switch.driver().poll_sent() {
-            if let Some(sent) = self.ports.egress_of(port, &frame) {
-                self.outbox.push(sent);
-            }
-        }
+        self.ports.take_sent(self.switch.driver(), &mut self.outbox);
     }
 
     /// Passes a packet to the software, now or after a while.
@@ -341,9 +323,9 @@ impl<D: WithPorts> Hybrid<D> {
     fn deliver(&mut self, now: Time) {
         while let Some(Delay { waiting, .. }) = &mut self.delay
             && waiting.front().is_some_and(|(due, ..)| *due <= now)
-            && let Some((due, ingress, packet)) = waiting.pop_front()
+            && let Some((_, ingress, packet)) = waiting.pop_front()
         {
-            let _counted = self.process_in_software(due.max(now), &ingress, &packet);
+            let _counted = self.process_in_software(now, &ingress, &packet);
         }
     }
 
@@ -364,20 +346,14 @@ impl<D: WithPorts> Hybrid<D> {
 
     /// A packet that the switch has handled.
     fn count(&mut self, ingress: &Ingress, octets: usize, is_forwarded: bool) -> Disposition {
-        match ingress {
-            Ingress::Gtpu { .. } => self.counters.gtpu_received.count(octets),
-            Ingress::Ip { .. } => self.counters.ip_received.count(octets),
-            Ingress::Ethernet { .. } => self.counters.ethernet_received.count(octets),
-        }
+        self.counters.count_received(ingress, octets);
         if !is_forwarded {
             self.counters.count_drop(DropReason::MbrExceeded);
             return Disposition::Dropped(DropReason::MbrExceeded);
         }
         self.counters.forwarded += 1;
-        match self.outbox.last() {
-            Some((Egress::Gtpu { .. }, packet)) => self.counters.gtpu_sent.count(packet.len()),
-            Some((Egress::Ip { .. }, packet)) => self.counters.ip_sent.count(packet.len()),
-            Some((Egress::Ethernet { .. }, _)) | None => {}
+        if let Some((egress, packet)) = self.outbox.last() {
+            self.counters.count_sent(egress, packet.len());
         }
         Disposition::Forwarded
     }
@@ -435,13 +411,11 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
             return applied;
         }
         let operation = Switch::submit(&mut self.switch, now, plan);
-        self.plans.insert(operation, (id, session, plan.change.is_removal()));
+        self.plans.insert(operation, (id, session));
         self.run(now);
-        match self.applied.iter().position(|(applied, _)| *applied == id) {
-            Some(place) => match self.applied.remove(place) {
-                Some((_, result)) => Poll::Ready(result),
-                None => Poll::Pending,
-            },
+        let place = self.applied.iter().position(|(applied, _)| *applied == id);
+        match place.and_then(|place| self.applied.remove(place)) {
+            Some((_, result)) => Poll::Ready(result),
             None => Poll::Pending,
         }
     }

@@ -195,7 +195,7 @@ impl Moves {
     }
 
     /// Rules that may be promoted besides those on the switch and those that move.
-    pub fn room(&self) -> usize {
+    pub fn free(&self) -> usize {
         let armed = self.config.armed.saturating_sub(self.armed);
         self.config.capacity.saturating_sub(self.states.len()).min(armed)
     }
@@ -218,7 +218,7 @@ impl Moves {
     /// Takes a wish; `None`: it is not carried out.
     pub fn wish(&mut self, now: Time, wish: Wish) -> Option<Command> {
         match wish {
-            Wish::Promote(rule) if self.may_promote(now, rule) && self.room() > 0 => {
+            Wish::Promote(rule) if self.may_promote(now, rule) && self.free() > 0 => {
                 self.take_token(now)?;
                 let returned = self.recent.remove(&rule);
                 self.statistics.again += u64::from(returned.is_some_and(|at| now.since(at) < AGAIN));
@@ -228,7 +228,7 @@ impl Moves {
             }
             Wish::Demote(rule) if self.is_on_switch(rule) => {
                 self.take_token(now)?;
-                self.demote(now, rule);
+                self.set(now, rule, Place::Demoting);
                 Some(Command::Return(rule))
             }
             Wish::Promote(_) | Wish::Demote(_) => None,
@@ -244,10 +244,7 @@ impl Moves {
             }
             (Place::Promoting, Err(reason)) => {
                 self.statistics.refused += 1;
-                if self.refused.len() >= REMEMBERED {
-                    self.refused.retain(|_, (until, _)| now < *until);
-                }
-                self.refused.insert(rule, (now + self.config.retry_refused, reason));
+                self.refuse(now, rule, reason);
                 self.set(now, rule, Place::Software);
             }
             (Place::Demoting, Ok(())) => {
@@ -327,9 +324,8 @@ impl Moves {
             }
             if now.since(since) >= self.config.give_up {
                 self.statistics.gave_up += 1;
-                self.refused
-                    .insert(rule, (now + self.config.retry_refused, "no gap between its packets".into()));
-                self.demote(now, rule);
+                self.refuse(now, rule, "no gap between its packets".into());
+                self.set(now, rule, Place::Demoting);
                 return Some(Command::Return(rule));
             }
             let gap = (gap / 2).max(self.config.least_gap).min(gap);
@@ -343,8 +339,12 @@ impl Moves {
         None
     }
 
-    fn demote(&mut self, now: Time, rule: Rule) {
-        self.set(now, rule, Place::Demoting);
+    /// The rule is not tried again for a while.
+    fn refuse(&mut self, now: Time, rule: Rule, reason: String) {
+        if self.refused.len() >= REMEMBERED {
+            self.refused.retain(|_, (until, _)| now < *until);
+        }
+        self.refused.insert(rule, (now + self.config.retry_refused, reason));
     }
 
     fn set(&mut self, now: Time, rule: Rule, place: Place) {

@@ -40,7 +40,7 @@ impl<'a, const N: usize> Fields<'a, N> {
     /// Reads all IEs.
     ///
     /// # Errors
-    /// A length that lies; an IE that has no place, or whose places are taken; with [`Order::Standard`], one that is
+    /// A wrong length; an IE that has no place, or whose places are taken; with [`Order::Standard`], one that is
     /// behind another whose place is later.
     pub(super) fn read(octets: &'a [u8], types: &'static [u16; N], order: Order) -> Result<Self, Misfit> {
         let mut ies = Ies { rest: octets };

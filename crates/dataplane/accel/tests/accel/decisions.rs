@@ -140,7 +140,7 @@ fn a_restart_ends_the_sessions_of_that_smf() {
     accel.restart(smf(0));
     assert_eq!(reason(&mut accel, 0, &datagram(DELETION, old.1, 3, &[])), Reason::Session);
     assert_eq!(accel.owner(Reservation::Ue(asked.ue)), None);
-    // The same octets as before: they are of the new life of the SMF.
+    // The same octets as before: a request of the restarted SMF.
     let (_, effect) = is_answered(&mut accel, 0, &asked.request(1)).expect("of the class");
     let Effect::Install { expired, .. } = effect else { panic!("{effect:?}") };
     assert!(expired.contains(&Some(old.0)), "{effect:?}");
@@ -306,7 +306,7 @@ fn a_datagram_is_one_message() {
 // Input:  every length field of an establishment, one more and one less.
 // Output: each goes to N4.
 #[test]
-fn lengths_that_lie_go_to_n4() {
+fn wrong_lengths_go_to_n4() {
     fn lengths(octets: &[u8], from: usize, found: &mut Vec<usize>) {
         let mut at = from;
         while let Some(&[t1, t0, l1, l0]) = octets.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -324,9 +324,9 @@ fn lengths_that_lie_go_to_n4() {
     assert!(places.len() > 30, "{}", places.len());
     let mut accel = accel();
     for at in places {
-        for lie in [1, u16::MAX, 0x100] {
+        for change in [1, u16::MAX, 0x100] {
             let mut changed = request.clone();
-            let length = u16::from_be_bytes([changed[at], changed[at + 1]]).wrapping_add(lie);
+            let length = u16::from_be_bytes([changed[at], changed[at + 1]]).wrapping_add(change);
             changed[at..at + 2].copy_from_slice(&length.to_be_bytes());
             assert!(matches!(reason(&mut accel, 0, &changed), Reason::Misfit(_)), "at {at}");
         }

@@ -34,7 +34,7 @@ impl Thresholds {
     }
 }
 
-/// How soon candidates are looked at again: after a decision, and on a full switch.
+/// How soon candidates are tried again: after a decision, and on a full switch.
 const SOON: Span = Span::from_millis(1);
 const LATER: Span = Span::from_millis(50);
 
@@ -46,9 +46,9 @@ pub struct ByRate {
     /// Rules that have reached the upper rate, and may be in the software.
     candidates: BTreeSet<Rule>,
     /// Rules on the switch by rate at the last check, the lowest last.
-    coldest: Vec<(u64, Rule)>,
+    slowest: Vec<(u64, Rule)>,
     next_check: Time,
-    /// When candidates are looked at again that found no room.
+    /// When candidates for which there was no free entry are tried again.
     next_try: Time,
 }
 
@@ -66,20 +66,16 @@ impl ByRate {
             thresholds,
             rates: HashMap::default(),
             candidates: BTreeSet::new(),
-            coldest: Vec::new(),
+            slowest: Vec::new(),
             next_check: Time::default(),
             next_try: Time::default(),
         }
     }
 
-    fn octets(&self, now: Time, rule: Rule) -> u64 {
-        self.rates.get(&rule).map_or(0, |measured| measured.rate.octets(now))
-    }
-
     /// Rules on the switch that have been slow for long go; those without traffic are forgotten.
     fn check(&mut self, now: Time, moves: &Moves, wishes: &mut Vec<Wish>) {
         let Thresholds { down, hold, .. } = self.thresholds;
-        self.coldest.clear();
+        self.slowest.clear();
         for rule in moves.on_switch() {
             let measured = self.rates.entry(rule).or_default();
             let octets = measured.rate.octets(now);
@@ -92,39 +88,39 @@ impl ByRate {
                     continue;
                 }
             }
-            self.coldest.push((octets, rule));
+            self.slowest.push((octets, rule));
         }
-        self.coldest.sort_unstable_by(|one, other| other.cmp(one));
+        self.slowest.sort_unstable_by(|one, other| other.cmp(one));
         self.rates.retain(|rule, measured| measured.rate.octets(now) > 0 || moves.is_on_switch(*rule));
     }
 
     fn promote(&mut self, now: Time, moves: &Moves, wishes: &mut Vec<Wish>) {
         let (up, rates) = (self.thresholds.up, &self.rates);
-        let mut hot: Vec<(u64, Rule)> = Vec::new();
+        let mut wanted: Vec<(u64, Rule)> = Vec::new();
         self.candidates.retain(|rule| {
             let octets = rates.get(rule).map_or(0, |measured| measured.rate.octets(now));
             let is_wanted = octets >= up && moves.may_promote(now, *rule);
-            hot.extend(is_wanted.then_some((octets, *rule)));
+            wanted.extend(is_wanted.then_some((octets, *rule)));
             is_wanted
         });
-        hot.sort_unstable_by(|one, other| other.cmp(one));
-        let mut room = moves.room();
-        for (octets, rule) in hot {
-            if room > 0 {
-                room -= 1;
+        wanted.sort_unstable_by(|one, other| other.cmp(one));
+        let mut free = moves.free();
+        for (octets, rule) in wanted {
+            if free > 0 {
+                free -= 1;
                 wishes.push(Wish::Promote(rule));
                 continue;
             }
-            // The next decision promotes it, when there is room.
-            while let Some((coldest, replaced)) = self.coldest.last().copied() {
+            // A later decision promotes it, when the replaced rule has left the switch.
+            while let Some((lowest, replaced)) = self.slowest.last().copied() {
                 if moves.is_settled(replaced) {
-                    if octets as f64 >= coldest as f64 * self.thresholds.ratio {
-                        self.coldest.pop();
+                    if octets as f64 >= lowest as f64 * self.thresholds.ratio {
+                        self.slowest.pop();
                         wishes.push(Wish::Demote(replaced));
                     }
                     break;
                 }
-                self.coldest.pop();
+                self.slowest.pop();
             }
         }
     }
@@ -156,7 +152,7 @@ impl Placement for ByRate {
         }
         if !self.candidates.is_empty() {
             self.promote(now, moves, &mut wishes);
-            self.next_try = now + if moves.room() > 0 { SOON } else { LATER };
+            self.next_try = now + if moves.free() > 0 { SOON } else { LATER };
         }
         wishes
     }
@@ -164,9 +160,5 @@ impl Placement for ByRate {
     fn next_decision(&self) -> Option<Time> {
         let tries = (!self.candidates.is_empty()).then_some(self.next_try);
         [Some(self.next_check), tries].into_iter().flatten().min()
-    }
-
-    fn octets_per_second(&self, now: Time, rule: Rule) -> Option<u64> {
-        Some(self.octets(now, rule))
     }
 }

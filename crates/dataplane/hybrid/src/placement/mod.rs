@@ -21,18 +21,12 @@ pub trait Placement: fmt::Debug + Send {
     /// A session was established or changed, or exists no longer.
     fn session(&mut self, session: Seid, exists: bool);
 
-    /// Moves that are wanted now, most urgent first. A wish for which there is no budget, room or reason is dropped: it
-    /// is wished again if it still holds.
+    /// Moves that are wanted now, most urgent first. A wish is dropped if there is no budget or no free entry for it,
+    /// or if the rule cannot move now: it is wished again if it still holds.
     fn decide(&mut self, now: Time, moves: &Moves) -> Vec<Wish>;
 
     /// When [`Placement::decide`] is to be called; `None`: not before the next packet.
     fn next_decision(&self) -> Option<Time>;
-
-    /// The octets of a rule in the second that ends now, if they are measured.
-    fn octets_per_second(&self, now: Time, rule: Rule) -> Option<u64> {
-        let _ = (now, rule);
-        None
-    }
 }
 
 /// A move that is wanted.

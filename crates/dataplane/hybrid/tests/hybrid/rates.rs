@@ -76,7 +76,7 @@ fn a_rule_stays_between_the_thresholds() {
 // Input:  a switch for one rule, which has 1.2 Mbit/s; one of 1.4 Mbit/s, then one of 2 Mbit/s.
 // Output: 1.17 times as much does not replace it, 1.67 times does.
 #[test]
-fn a_full_switch_takes_only_what_is_much_hotter() {
+fn a_full_switch_replaces_a_rule_only_by_a_much_faster_one() {
     let mut upf = Simulated::new(Config { capacity: 1, ..Config::default() });
     upf.run(&[(rule(1), 150)], 2);
     upf.run(&[(rule(1), 150), (rule(2), 175)], 3);

@@ -120,11 +120,7 @@ impl<D: WithPorts> InProcess<D> {
 
     /// Collects the frames that the model has transmitted.
     fn collect(&mut self) {
-        while let Some((port, frame)) = self.switch.driver().poll_sent() {
-            if let Some(sent) = self.ports.egress_of(port, &frame) {
-                self.outbox.push(sent);
-            }
-        }
+        self.ports.take_sent(self.switch.driver(), &mut self.outbox);
     }
 
     fn dropped(&mut self) -> Vec<u64> {
@@ -171,11 +167,7 @@ impl<D: WithPorts> InProcess<D> {
     }
 
     fn count(&mut self, ingress: &Ingress, octets: usize, fate: Disposition) {
-        match ingress {
-            Ingress::Gtpu { .. } => self.counters.gtpu_received.count(octets),
-            Ingress::Ip { .. } => self.counters.ip_received.count(octets),
-            Ingress::Ethernet { .. } => self.counters.ethernet_received.count(octets),
-        }
+        self.counters.count_received(ingress, octets);
         match fate {
             Disposition::Forwarded => self.counters.forwarded += 1,
             Disposition::Dropped(reason) => self.counters.count_drop(reason),
@@ -185,11 +177,7 @@ impl<D: WithPorts> InProcess<D> {
         if fate == Disposition::Forwarded
             && let Some((egress, packet)) = self.outbox.last()
         {
-            match egress {
-                Egress::Gtpu { .. } => self.counters.gtpu_sent.count(packet.len()),
-                Egress::Ip { .. } => self.counters.ip_sent.count(packet.len()),
-                Egress::Ethernet { .. } => self.counters.ethernet_sent.count(packet.len()),
-            }
+            self.counters.count_sent(egress, packet.len());
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::ApplyError;
-use causeway_model::{Pdr, RuleSet};
+use causeway_model::RuleSet;
 use causeway_types::{Direction, PdrId, Span, UrrId};
 
 use super::allocator::Change;
@@ -45,11 +45,6 @@ impl Places {
         }
         self
     }
-
-    /// The switch forwards nothing.
-    pub const fn is_empty(self) -> bool {
-        !self.uplink && !self.downlink
-    }
 }
 
 /// A move of a session's rules.
@@ -64,12 +59,9 @@ pub(super) struct Placement {
 /// Both directions.
 pub(super) const DIRECTIONS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
 
-/// The direction of a PDR's packets, by how they arrive.
-pub(super) const fn arrival(pdr: &Pdr) -> Direction {
-    match pdr.pdi.tunnel {
-        Some(_) => Direction::Uplink,
-        None => Direction::Downlink,
-    }
+/// The direction of packets, by how they arrive.
+pub(super) const fn direction_of(is_tunnelled: bool) -> Direction {
+    if is_tunnelled { Direction::Uplink } else { Direction::Downlink }
 }
 
 /// The rules of one direction, if the switch can forward all its packets as the software would.
@@ -98,7 +90,7 @@ pub(super) fn forwarded(
 /// The session with the PDRs of these directions alone.
 pub(super) fn part(rules: &RuleSet, places: Places) -> RuleSet {
     let mut part = rules.clone();
-    part.pdrs.retain(|_, pdr| places.has(arrival(pdr)));
+    part.pdrs.retain(|_, pdr| places.has(direction_of(pdr.pdi.tunnel.is_some())));
     part
 }
 
@@ -113,19 +105,16 @@ impl Change {
         arming: Arming,
         updates: &mut Vec<Update>,
     ) {
-        let direction = |is_tunnelled: bool| {
-            if is_tunnelled { Direction::Uplink } else { Direction::Downlink }
-        };
         let is_still_armed = |wanted: Direction| {
             state.placed.values().any(|placed| {
-                direction(placed.wanted.content.is_tunnelled) == wanted
+                direction_of(placed.wanted.content.is_tunnelled) == wanted
                     && placed.armed.is_some()
                     && !state.flipped.contains(&placed.number)
             })
         };
         let mut first = Vec::new();
         for placed in self.placed.values_mut() {
-            let from = direction(placed.wanted.content.is_tunnelled);
+            let from = direction_of(placed.wanted.content.is_tunnelled);
             let before = state.placed.values().find(|before| before.number == placed.number);
             match before {
                 None => {
@@ -178,8 +167,8 @@ impl Change {
             first.extend(entry.map(Update::Insert));
         }
         // A rule that was to be freed is armed again.
-        let kept = self.placed.values().filter_map(|placed| layout.armed_key(placed.number));
-        let kept: Vec<_> = kept.collect();
+        let kept: Vec<_> =
+            self.placed.values().filter_map(|placed| layout.armed_key(placed.number)).collect();
         updates.retain(|update| !matches!(update, Update::Delete(key) if kept.contains(key)));
         updates.splice(0..0, first);
     }

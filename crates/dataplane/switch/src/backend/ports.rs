@@ -8,6 +8,7 @@ use causeway_packet::Ipv4;
 use causeway_types::NetworkInstance;
 
 use super::cpu_port::{self, GTPU_PORT};
+use super::in_process::WithPorts;
 use super::local_model::{N3, N6};
 
 /// The ports of a switch in process.
@@ -38,6 +39,13 @@ impl Ports {
             hops: NonZeroU8::new(ip.ttl()).filter(|hops| hops.get() < cpu_port::HOPS),
         };
         Some((egress, ip.payload().get(8..)?.to_vec()))
+    }
+
+    /// Takes all frames that the switch has transmitted, as packets, in order.
+    pub fn take_sent(&self, driver: &mut impl WithPorts, out: &mut Vec<(Egress, Vec<u8>)>) {
+        while let Some((port, frame)) = driver.poll_sent() {
+            out.extend(self.egress_of(port, &frame));
+        }
     }
 
     /// The frame of a packet, and its port; `None` if no port of the switch leads there.

@@ -34,7 +34,7 @@ pub(super) struct SessionState {
     pub(super) fars: BTreeMap<FarId, Arc<Far>>,
     /// The exhausted quotas for which its entries were made.
     pub(super) exhausted: BTreeSet<UrrId>,
-    /// The directions that the switch forwards, uplink first, where the software handles the others.
+    /// The directions that the switch forwards; the software handles the others.
     pub(super) places: Places,
     /// Armed rules that the switch forwards by now.
     pub(super) flipped: BTreeSet<SwitchPdr>,

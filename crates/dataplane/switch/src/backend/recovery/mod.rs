@@ -148,16 +148,16 @@ impl Recovery {
     /// The switch has no space for all: the earlier entries stay, and the operator gets the notice.
     pub(super) fn close(&mut self, host: &HostReachability) -> Result<Vec<Update>, Notice> {
         self.topology.host.clone_from(host);
-        self.close_again()
+        self.update_closed()
     }
 
     /// Puts settings into force, as [`Recovery::close`].
     pub(super) fn reconfigure(&mut self, settings: &Settings) -> Result<Vec<Update>, Notice> {
         self.topology.set(settings);
-        self.close_again()
+        self.update_closed()
     }
 
-    fn close_again(&mut self) -> Result<Vec<Update>, Notice> {
+    fn update_closed(&mut self) -> Result<Vec<Update>, Notice> {
         let closed = closed::entries(&self.layout, &self.topology);
         if let Some((room, needed)) = closed::lacks_room(&self.layout, &closed) {
             return Err(Notice::Closed { needed, room });

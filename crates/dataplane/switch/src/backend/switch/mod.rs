@@ -379,7 +379,7 @@ impl<D> Switch<D> {
     }
 
     /// The counter of drops by reason.
-    pub fn drop_counter(&self) -> u32 {
+    pub(in crate::backend) fn drop_counter(&self) -> u32 {
         self.layout.drops
     }
 

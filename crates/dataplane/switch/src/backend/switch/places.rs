@@ -11,7 +11,7 @@ use crate::Count;
 use crate::armed::Arming;
 use crate::backend::allocator::Change;
 use crate::backend::operation::Operation;
-use crate::backend::placement::{DIRECTIONS, Placement, Places, forwarded, part};
+use crate::backend::placement::{DIRECTIONS, Placement, Places, direction_of, forwarded, part};
 use crate::driver::{SwitchDriver, Update};
 use crate::pendulum::Reading;
 
@@ -74,16 +74,6 @@ impl<D: SwitchDriver> Switch<D> {
     /// plans of the session are then submitted here, otherwise to the software.
     pub fn has_session(&self, session: Seid) -> bool {
         self.sessions.get(session).is_some()
-    }
-
-    /// Why the switch does not forward a direction of a session; `Ok`: it can.
-    ///
-    /// # Errors
-    /// What it cannot do, as the error of [`Switch::place`].
-    pub fn can_forward(&mut self, now: Time, session: Seid, direction: Direction) -> Result<(), ApplyError> {
-        let exhausted = self.software.exhausted_of(now, session);
-        let rules = self.software.rules_of(now, session).ok_or(ApplyError::UnknownSession(session))?;
-        forwarded(rules, direction, &exhausted, &self.layout, &self.config)
     }
 
     /// What the switch has counted for a direction, oldest first: every reading with packets.
@@ -179,7 +169,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         for reading in readings.iter().filter(|reading| reading.usage != Count::ZERO) {
             let Some(rule) = self.sessions.rule(reading.number) else { continue };
-            let direction = if rule.content.is_tunnelled { Direction::Uplink } else { Direction::Downlink };
+            let direction = direction_of(rule.content.is_tunnelled);
             let (session, count) = (rule.session, reading.usage);
             self.placing.counted.push_back(Counted { session, direction, count });
             if self.sessions.set_flipped(reading.number) {
