@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .PHONY: help setup build deb deb-test systemd-test packaging-test reproducible sbom p4 p4-test demo bench instructions test interop smf console guides lint docs book figures fuzz fuzz-smoke ci clean
 
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: ## Install the system packages that build, demo and tests need (as root; else say which)
 	@scripts/setup all

@@ -17,6 +17,9 @@ die() { warn "error: $*"; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 is_root() { [[ "$(id -u)" == 0 ]]; }
 
+# The version of all crates, as Cargo.toml has it.
+workspace_version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$CAUSEWAY_ROOT/Cargo.toml"; }
+
 # skip NAME TOOL REASON: reports one skipped test, in the one form that `scripts/test` collects.
 skip() { printf 'SKIPPED %s: needs %s (%s)\n' "$1" "$2" "$3" >&2; }
 

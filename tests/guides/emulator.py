@@ -89,7 +89,7 @@ class Emulator:
             value = ies[4:4 + length]
             if this == kind:
                 return value
-            if this in (8,) and (inner := self.find(value, kind)):
+            if this == 8 and (inner := self.find(value, kind)):
                 return inner
             ies = ies[4 + length:]
         return None

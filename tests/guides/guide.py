@@ -4,8 +4,8 @@
     tests/guides/guide.py GUIDE.md...       inside the namespaces of tests/guides/run
 
 In a block `console` each line after `$ ` or `# ` is a command; the lines below it are its output. In the output `...` stands for
-any text, alone on a line for any lines; numbers and the width of blanks may differ. Comments of the guide, which no reader sees,
-say what the test does beside them:
+any text, alone on a line for any lines; numbers and the width of blanks may differ. A command must end with status 0.
+Comments of the guide, which no reader sees, say what the test does beside them:
 
     <!-- file: /etc/causeway/upf.yaml -->   the next block is written to that file
     <!-- test: run COMMAND -->              the test runs this first, for example to start an emulator
@@ -95,8 +95,8 @@ def step(command, expected, retry):
     """Runs one command until its output is right. Returns the reason of a failure."""
     end = time.monotonic() + LIMIT
     while True:
-        _, output = shell(command)
-        reason = differs(expected, output.splitlines())
+        status, output = shell(command)
+        reason = differs(expected, output.splitlines()) or (f"ended with {status}" if status else None)
         if reason is None or not retry or time.monotonic() > end:
             print(f"$ {command}\n{output}", end="", flush=True)
             return reason and f"`{command}`\n    {reason}"

@@ -275,7 +275,7 @@ pub(crate) enum Command {
     /// Have a running UPF read its configuration file again
     #[command(after_help = asks!("causeway reload"))]
     Reload(ReloadArgs),
-    /// Collect what somebody needs who helps with this UPF, without secrets, in one file
+    /// Collect the state of this UPF and its host for support, without secrets, in one file
     #[command(after_help = asks!("sudo causeway support-bundle" "sudo causeway support-bundle -o upf1.tar.gz --events 60"))]
     SupportBundle(SupportBundleArgs),
     /// Set the level of the logs of a running UPF

@@ -44,7 +44,7 @@ struct SharedFile(Arc<Mutex<BufWriter<File>>>);
 
 impl SharedFile {
     fn lock(&self) -> MutexGuard<'_, BufWriter<File>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -281,6 +281,7 @@ impl Daemon {
         let next = Arc::new(next);
         if old.session != next.session {
             let set = self.ask_control(|reply| Reload::Pools { upf: Arc::clone(&next), reply }).await?;
+            // Closed: there is nothing to set.
             let set = set.await.unwrap_or(Ok(()));
             set.map_err(|why| ReloadError::Refused { key: "upf.session", why })?;
         }

@@ -1,13 +1,12 @@
 //! A GTP-U port whose addresses peers know under other names.
 
 use std::net::IpAddr;
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use causeway_packet::{BATCH, Batch, Frame, Meta};
 
-use crate::{Counters, Port, PortError};
+use crate::port::forward_to_port;
+use crate::{Port, PortError};
 
 /// A port behind address translation: peers send to advertised addresses, which something on the way translates to the
 /// local ones of the port, and back.
@@ -36,17 +35,7 @@ impl<P: Port> AdvertisedPort<P> {
 }
 
 impl<P: Port> Port for AdvertisedPort<P> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn mtu(&self) -> u32 {
-        self.inner.mtu()
-    }
-
-    fn counters(&self) -> &Arc<Counters> {
-        self.inner.counters()
-    }
+    forward_to_port!(self, self.inner);
 
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         let count = self.inner.receive(batch)?;
@@ -77,24 +66,8 @@ impl<P: Port> Port for AdvertisedPort<P> {
         Ok(sent)
     }
 
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.poll_fd()
-    }
-
     fn has_pending(&self) -> bool {
         self.inner.has_pending()
-    }
-
-    fn fill_percent(&self) -> Option<u8> {
-        self.inner.fill_percent()
-    }
-
-    fn count_losses(&mut self) {
-        self.inner.count_losses();
-    }
-
-    fn use_counters(&mut self, counters: &Arc<Counters>) {
-        self.inner.use_counters(counters);
     }
 }
 

@@ -1,13 +1,12 @@
 //! A wrapper that injects reproducible faults into the traffic of a port.
 
 use std::collections::VecDeque;
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 
 use causeway_packet::{Batch, Frame, Meta};
 use fastrand::Rng;
 
-use crate::{Counters, Port, PortError};
+use crate::port::forward_to_port;
+use crate::{Port, PortError};
 
 /// The probability of each fault for a frame, from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -157,17 +156,7 @@ impl<P: Port> FaultInjector<P> {
 }
 
 impl<P: Port> Port for FaultInjector<P> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn mtu(&self) -> u32 {
-        self.inner.mtu()
-    }
-
-    fn counters(&self) -> &Arc<Counters> {
-        self.inner.counters()
-    }
+    forward_to_port!(self, self.inner);
 
     /// Each call, also one that finds nothing, counts for delayed frames.
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
@@ -195,18 +184,6 @@ impl<P: Port> Port for FaultInjector<P> {
         frames.iter().for_each(|frame| self.transmit.receive(*frame));
         self.flush_outward()?;
         Ok(frames.len())
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.poll_fd()
-    }
-
-    fn count_losses(&mut self) {
-        self.inner.count_losses();
-    }
-
-    fn fill_percent(&self) -> Option<u8> {
-        self.inner.fill_percent()
     }
 
     fn has_pending(&self) -> bool {

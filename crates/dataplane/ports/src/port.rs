@@ -53,18 +53,42 @@ pub trait Port: Send {
     fn use_counters(&mut self, _counters: &Arc<Counters>) {}
 }
 
+/// Implements what a port around another one passes on: all of [`Port`] but `receive`, `send` and `has_pending`.
+macro_rules! forward_to_port {
+    ($self:ident, $port:expr) => {
+        fn name(&$self) -> &str {
+            $port.name()
+        }
+
+        fn mtu(&$self) -> u32 {
+            $port.mtu()
+        }
+
+        fn counters(&$self) -> &std::sync::Arc<$crate::Counters> {
+            $port.counters()
+        }
+
+        fn poll_fd(&$self) -> Option<std::os::fd::BorrowedFd<'_>> {
+            $port.poll_fd()
+        }
+
+        fn fill_percent(&$self) -> Option<u8> {
+            $port.fill_percent()
+        }
+
+        fn count_losses(&mut $self) {
+            $port.count_losses();
+        }
+
+        fn use_counters(&mut $self, counters: &std::sync::Arc<$crate::Counters>) {
+            $port.use_counters(counters);
+        }
+    };
+}
+pub(crate) use forward_to_port;
+
 impl<P: Port + ?Sized> Port for Box<P> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
-    fn mtu(&self) -> u32 {
-        (**self).mtu()
-    }
-
-    fn counters(&self) -> &Arc<Counters> {
-        (**self).counters()
-    }
+    forward_to_port!(self, (**self));
 
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         (**self).receive(batch)
@@ -74,23 +98,7 @@ impl<P: Port + ?Sized> Port for Box<P> {
         (**self).send(frames)
     }
 
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        (**self).poll_fd()
-    }
-
     fn has_pending(&self) -> bool {
         (**self).has_pending()
-    }
-
-    fn fill_percent(&self) -> Option<u8> {
-        (**self).fill_percent()
-    }
-
-    fn count_losses(&mut self) {
-        (**self).count_losses();
-    }
-
-    fn use_counters(&mut self, counters: &Arc<Counters>) {
-        (**self).use_counters(counters);
     }
 }

@@ -1,12 +1,10 @@
 //! A wrapper that records the frames of a port.
 
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
-
 use causeway_packet::{Batch, Frame};
 
 use crate::capture::{Passage, Tap};
-use crate::{Counters, Port, PortError};
+use crate::port::forward_to_port;
+use crate::{Port, PortError};
 
 /// A port that records every frame, in both directions, while the capture is enabled.
 ///
@@ -35,17 +33,7 @@ impl<P: Port> TracedPort<P> {
 }
 
 impl<P: Port> Port for TracedPort<P> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn mtu(&self) -> u32 {
-        self.inner.mtu()
-    }
-
-    fn counters(&self) -> &Arc<Counters> {
-        self.inner.counters()
-    }
+    forward_to_port!(self, self.inner);
 
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         let count = self.inner.receive(batch)?;
@@ -56,18 +44,6 @@ impl<P: Port> Port for TracedPort<P> {
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
         self.record(Passage::Out, frames.iter().copied());
         self.inner.send(frames)
-    }
-
-    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.poll_fd()
-    }
-
-    fn count_losses(&mut self) {
-        self.inner.count_losses();
-    }
-
-    fn fill_percent(&self) -> Option<u8> {
-        self.inner.fill_percent()
     }
 
     fn has_pending(&self) -> bool {

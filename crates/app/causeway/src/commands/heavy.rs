@@ -30,7 +30,7 @@ pub(super) fn run(args: &HeavyArgs) -> ExitCode {
         }
         let Some(threshold) = list.threshold.as_ref().filter(|_| list.enabled) else {
             exit::note(
-                "nobody looks for heavy hitters: set `upf.traffic.heavy_hitters.threshold`, and reload",
+                "heavy hitters are not looked for: set `upf.traffic.heavy_hitters.threshold`, and reload",
             );
             return Ok(());
         };

@@ -133,9 +133,9 @@ fn state_fields(state: &SessionStateView, fields: &mut Fields) {
     let oldest = buffer.oldest.map(|time| format!(", the oldest for {}", ago(time))).unwrap_or_default();
     let held = format!("{} packets, {}{oldest}", number(buffer.packets), octets(buffer.octets as u64));
     fields.field("buffer", held);
-    let dropped: u64 = state.drops.iter().flat_map(|drops| &drops.reasons).map(|drop| drop.packets).sum();
     match &state.drops {
         Some(drops) => {
+            let dropped: u64 = drops.reasons.iter().map(|drop| drop.packets).sum();
             let text = format!("{} packets, the first {} ago", number(dropped), ago(drops.since));
             fields.field("drops", Cell::bad(text));
         }

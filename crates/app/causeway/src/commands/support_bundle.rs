@@ -1,6 +1,5 @@
-//! `causeway support-bundle`: what somebody needs who helps with a UPF, in one file.
+//! `causeway support-bundle`: the state of a UPF and of its host for support, in one file.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -28,6 +27,10 @@ const INSTALLED: &str = "/etc/causeway/upf.yaml";
 
 /// The unit of systemd whose log is taken.
 const UNIT: &str = "causeway";
+
+/// The properties of the unit that are taken. Its environment is not among them.
+const SERVICE: &str = "ActiveState,SubState,Result,NRestarts,MainPID,ActiveEnterTimestamp,ExecMainStatus,MemoryCurrent,MemoryMax,\
+                       LimitNOFILE";
 
 /// The lines of the log that are taken.
 const LOG_LINES: &str = "2000";
@@ -197,10 +200,6 @@ fn from_host(bundle: &mut Bundle) -> io::Result<()> {
     Ok(())
 }
 
-/// The properties of the unit that are taken. Its environment is not among them.
-const SERVICE: &str = "ActiveState,SubState,Result,NRestarts,MainPID,ActiveEnterTimestamp,ExecMainStatus,MemoryCurrent,MemoryMax,\
-                       LimitNOFILE";
-
 fn output_of(words: &[&str]) -> Result<String, String> {
     let (program, arguments) = words.split_first().ok_or("no program")?;
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
@@ -283,9 +282,7 @@ impl Bundle {
     }
 
     fn missing(&mut self, name: &str, why: &impl std::fmt::Display) {
-        let mut line = format!("{name}: {why}").replace('\n', " ");
-        let _ = writeln!(line);
-        self.missing.push(line);
+        self.missing.push(format!("{name}: {why}").replace('\n', " ") + "\n");
     }
 
     fn finish(mut self) -> io::Result<()> {

@@ -275,7 +275,7 @@ pub const KEYS: &[Key] = &[
     live(
         "upf.traffic.heavy_hitters.threshold",
         "none",
-        "rate from which on a flow is a heavy hitter: a bit rate, or packets as 5000pps; without it nobody looks",
+        "rate from which on a flow is a heavy hitter: a bit rate, or packets as 5000pps; without it heavy hitters are not looked for",
     ),
     live(
         "upf.traffic.heavy_hitters.window",

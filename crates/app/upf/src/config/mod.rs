@@ -84,8 +84,8 @@ impl Config {
         };
         let mut config = Self::parse(file, &read(path).map_err(unreadable)?, overrides)?;
         let of_model = |problem| {
-            let (origin, key) = (Origin::File(path.to_owned()), "upf.traffic.classes.model".to_owned());
-            ConfigErrors(vec![ConfigError { origin, key, problem }])
+            let key = "upf.traffic.classes.model".to_owned();
+            ConfigErrors(vec![ConfigError { origin: Self::origin(file, overrides, &key), key, problem }])
         };
         config.upf.traffic.classes.load().map_err(of_model)?;
         Ok(config)

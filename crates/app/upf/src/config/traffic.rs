@@ -79,7 +79,7 @@ impl Traffic {
 /// How heavy hitters are looked for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HeavyHitters {
-    /// From which rate on a flow is heavy; `None`: nobody looks.
+    /// From which rate on a flow is heavy; `None`: heavy hitters are not looked for.
     #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
     pub threshold: Option<FlowRate>,
     /// The time over which rates are measured.
@@ -109,7 +109,7 @@ impl HeavyHitters {
         }
     }
 
-    /// The settings of the data plane, with a seed that nobody knows; `None`: nobody looks.
+    /// The settings of the data plane, with an unpredictable seed; `None`: heavy hitters are not looked for.
     pub(crate) fn settings(&self, seed: u64) -> Option<HeavyHitterSettings> {
         Some(HeavyHitterSettings {
             threshold: self.threshold?.0,
@@ -156,17 +156,16 @@ impl fmt::Display for FlowRate {
 
 /// The problems of this section, each with its key.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
-    let key = |name: &str| format!("upf.traffic.heavy_hitters.{name}");
-    let heavy = &upf.traffic.heavy_hitters;
+    let mut found = Vec::new();
     if upf.traffic.classes.model.is_some() && upf.dataplane.is_switch() {
-        return vec![("upf.traffic.classes.model".into(), Problem::SwitchClasses)];
+        found.push(("upf.traffic.classes.model".into(), Problem::SwitchClasses));
     }
-    let Some(settings) = heavy.settings(0) else { return Vec::new() };
+    let Some(settings) = upf.traffic.heavy_hitters.settings(0) else { return found };
+    let threshold = "upf.traffic.heavy_hitters.threshold".to_owned();
     if upf.dataplane.is_switch() {
-        return vec![(key("threshold"), Problem::SwitchTraffic)];
+        found.push((threshold, Problem::SwitchTraffic));
+    } else if let Err(error) = settings.sliding() {
+        found.push((threshold, Problem::HeavyHitters { error }));
     }
-    match settings.sliding() {
-        Ok(_) => Vec::new(),
-        Err(error) => vec![(key("threshold"), Problem::HeavyHitters { error })],
-    }
+    found
 }

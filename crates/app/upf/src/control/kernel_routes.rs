@@ -78,14 +78,10 @@ impl<K: Send + 'static> KernelRoutes<K> {
     }
 
     /// Queues other addresses, routes and address translation of the pools behind the TUN devices. If they cannot be set,
-    /// the earlier ones stay, and the result says why.
+    /// the earlier ones stay, and the result says why. It is closed if no data network has a TUN device.
     pub(super) fn set_pools(&self, upf: &Upf) -> oneshot::Receiver<Result<(), String>> {
         let (reply, result) = oneshot::channel();
-        match &self.jobs {
-            // As below.
-            Some(jobs) => drop(jobs.send(RouteJob::Pools(tun_options(upf), upf.session.clone(), reply))),
-            None => drop(reply.send(Ok(()))),
-        }
+        self.send_job(RouteJob::Pools(tun_options(upf), upf.session.clone(), reply));
         result
     }
 
@@ -142,8 +138,8 @@ impl Pools {
     fn set(&mut self, devices: Vec<TunOptions>, sessions: &[Session]) -> Result<(), String> {
         let earlier = |name: &str| self.devices.iter().find(|device| device.device == name);
         for device in &devices {
-            let before = earlier(&device.device).cloned().unwrap_or_else(|| device.clone());
-            if let Err(error) = TunPort::change(&before, device) {
+            let before = earlier(&device.device).unwrap_or(device);
+            if let Err(error) = TunPort::change(before, device) {
                 self.restore(&devices);
                 return Err(error.to_string());
             }

@@ -8,12 +8,12 @@ use causeway_dataplane::{Event, HeavyFlow, HeavyHitter, Plan};
 use causeway_model::SessionChange;
 use causeway_n4::{N4, Notice, message_label};
 use causeway_pfcp::{Header, MessageType};
-use causeway_types::{Direction, Seid, Span, Time};
+use causeway_types::{Seid, Span, Time};
 use tracing::Level;
 
 use super::networks::OutsideAddress;
 use crate::logging::{LineFields, count_suppressed};
-use crate::management::views::ue_text;
+use crate::management::views::{direction_text, ue_text};
 
 /// The period of the limits.
 const PERIOD: Span = Span::from_secs(10);
@@ -77,11 +77,7 @@ impl Log {
 
     fn heavy_hitter(&mut self, now: Time, hitter: &HeavyHitter, is_over: bool) {
         let HeavyFlow { session, direction, ue, transport } = &hitter.flow;
-        let direction = match direction {
-            Direction::Uplink => "uplink",
-            Direction::Downlink => "downlink",
-        };
-        let ue = ue_text(ue);
+        let (direction, ue) = (direction_text(*direction), ue_text(ue));
         let flow = transport.as_ref().map_or(String::new(), |flow| {
             format!(
                 " ({} port {} to {} port {}, protocol {})",

@@ -18,7 +18,7 @@ use super::refusal::Refusal;
 use super::server::{Shared, in_time};
 use super::views::{
     ExplanationView, MatchedRulesView, PacketView, PdrTrialView, ProblemView, QerVerdictView, ReasonView,
-    SentView, SessionTrialView, UrrVerdictView, VolumeView,
+    SentView, SessionTrialView, UrrVerdictView, VolumeView, direction_text,
 };
 use crate::config::{GTPU_PORT, Upf};
 
@@ -187,10 +187,7 @@ fn rules(rules: MatchedRules) -> MatchedRulesView {
     MatchedRulesView {
         seid: hexadecimal(rules.session),
         pdr: rules.pdr.0,
-        direction: match rules.direction {
-            Direction::Uplink => "uplink".into(),
-            Direction::Downlink => "downlink".into(),
-        },
+        direction: direction_text(rules.direction).into(),
         far: rules.far.0,
         action: action(rules.action).into(),
         qers: rules.qers.iter().map(qer).collect(),

@@ -6,7 +6,6 @@ use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
 use causeway_types::{DualIp, IpNet};
 
-use super::gtpu::advertised;
 use crate::config::Pfcp;
 use crate::error::StartError;
 
@@ -21,6 +20,26 @@ pub(crate) fn addresses(
         (None, Some(dev)) => of_interface(key, dev),
         (None, None) => Ok(Vec::new()),
     }
+}
+
+/// The addresses of a server, each with the one that is advertised instead, if there is one.
+///
+/// # Errors
+/// An advertised address stands for none, or for several addresses of the interface.
+pub(super) fn advertised(
+    key: &str,
+    addresses: &[IpAddr],
+    advertise: &[IpAddr],
+) -> Result<Vec<(IpAddr, Option<IpAddr>)>, StartError> {
+    for told in advertise {
+        let count = addresses.iter().filter(|own| own.is_ipv4() == told.is_ipv4()).count();
+        if count != 1 {
+            let (key, advertised) = (format!("{key}.advertise"), *told);
+            return Err(StartError::Advertise { key, advertised, count });
+        }
+    }
+    let told = |own: &IpAddr| advertise.iter().find(|told| told.is_ipv4() == own.is_ipv4()).copied();
+    Ok(addresses.iter().map(|own| (*own, told(own))).collect())
 }
 
 fn of_interface(key: &str, dev: &str) -> Result<Vec<IpAddr>, StartError> {

@@ -10,7 +10,7 @@ use causeway_ports::{AdvertisedPort, Port, PortError};
 use causeway_types::NetworkInstance;
 use tracing::info;
 
-use super::address::addresses;
+use super::address::{addresses, advertised};
 use super::reconnect::{reconnecting, reconnecting_all};
 use crate::config::{Gtpu, GtpuMode, GtpuServer, Upf};
 use crate::error::{StartError, Transport};
@@ -68,26 +68,6 @@ fn announce(
     info!("N3 on {socket} over {how}{told}, serves {serves}, MTU {}", endpoint.mtu);
 }
 
-/// The addresses of a server, each with the one that is advertised instead, if there is one.
-///
-/// # Errors
-/// An advertised address stands for none, or for several addresses of the interface.
-pub(crate) fn advertised(
-    key: &str,
-    addresses: &[IpAddr],
-    advertise: &[IpAddr],
-) -> Result<Vec<(IpAddr, Option<IpAddr>)>, StartError> {
-    for told in advertise {
-        let count = addresses.iter().filter(|own| own.is_ipv4() == told.is_ipv4()).count();
-        if count != 1 {
-            let (key, advertised) = (format!("{key}.advertise"), *told);
-            return Err(StartError::Advertise { key, advertised, count });
-        }
-    }
-    let told = |own: &IpAddr| advertise.iter().find(|told| told.is_ipv4() == own.is_ipv4()).copied();
-    Ok(addresses.iter().map(|own| (*own, told(own))).collect())
-}
-
 /// The port, with the advertised addresses in place of the local ones.
 fn advertising(port: Box<dyn Port>, addresses: &[(IpAddr, Option<IpAddr>)]) -> Box<dyn Port> {
     let pairs: Vec<_> = addresses.iter().filter_map(|(own, told)| Some((*own, (*told)?))).collect();
@@ -139,8 +119,8 @@ fn open_below_ip(first: usize, gtpu: &Gtpu, sets: &mut [PortSet]) -> Result<(), 
     for (set, (port, how)) in sets.iter_mut().zip(ports) {
         let mut endpoints = Vec::new();
         for (server, address) in &own {
-            let (own, told) = *address;
-            let endpoint = endpoint(server, told.unwrap_or(own), port.mtu());
+            let (local, told) = *address;
+            let endpoint = endpoint(server, told.unwrap_or(local), port.mtu());
             announce(server, &endpoint, *address, &how);
             endpoints.push(endpoint);
         }

@@ -68,7 +68,7 @@ pub struct Snapshot {
     pub stages: Vec<NamedCounter>,
     /// Packets that one worker received and handed to another, which owns them.
     pub handed: u64,
-    /// The heavy hitters; `None`: nobody looks.
+    /// The heavy hitters; `None`: they are not looked for.
     pub heavy_hitters: Option<HeavyHitterList>,
     /// The time for which the threads ran on a core.
     pub core_time: Duration,

@@ -157,7 +157,7 @@ fn a_game_gets_its_own_rules_in_the_slow_path() {
 
 // Input:  configurations whose model file is not there, is empty, of something else, cut short, and changed in one digit; one with a
 //         switch.
-// Output: file, key, and what is wrong with the model file, by its name.
+// Output: file, line, key, and what is wrong with the model file, by its name.
 #[test]
 fn a_wrong_model_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ fn a_wrong_model_file_is_named() {
         .unwrap();
     let load = || Config::load(Some(&file), &Overrides::default());
     let error = || load().unwrap_err().to_string();
-    let begins = format!("{}: upf.traffic.classes.model: {}: ", file.display(), model_file.display());
+    let begins = format!("{}:1: upf.traffic.classes.model: {}: ", file.display(), model_file.display());
     let is_wrong = |content: Option<&str>, why: &str| {
         if let Some(content) = content {
             std::fs::write(&model_file, content).unwrap();

@@ -29,7 +29,7 @@ fn send(gnb: &Gnb, running: &Running, session: Session, ue: Ipv4Addr, packets: u
 // Input:  three UEs with sessions of one SMF, a threshold of 50 packets a second. One UE sends 200 packets each time that
 //         the list is read, the others five in all. Then it is silent. Then a configuration without a threshold is loaded.
 // Output: its uplink alone is listed, with rate, session, SMF and time; the metrics count it; `limit` is checked; the event
-//         stream says that it began and ended; the list is empty after the silence, and says at last that nobody looks.
+//         stream says that it began and ended; the list is empty after the silence, and says at last that the search is off.
 #[test]
 fn one_ue_exceeds_the_threshold() {
     let upf = loopback();
@@ -103,7 +103,7 @@ fn one_ue_exceeds_the_threshold() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let reloaded = runtime.block_on(running.daemon.reload(next)).unwrap();
     assert!(reloaded.applied.contains(&"upf.traffic.heavy_hitters.threshold"), "{reloaded:?}");
-    until("nobody looks", || !listed(&running, "").enabled);
+    until("the search is off", || !listed(&running, "").enabled);
     send(&gnb, &running, sessions[0], UES[0], 200);
     assert!(listed(&running, "").flows.is_empty());
 }

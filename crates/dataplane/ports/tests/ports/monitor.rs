@@ -40,7 +40,7 @@ fn numbers(monitor: &mut LinkMonitor, count: usize) -> Vec<u8> {
     seen
 }
 
-// Input:  frames sent and received on a link, one while the monitor is paused; then many more than a small ring has room for.
+// Input:  frames sent and received on a link, one while the monitor is paused; then many more than fit into a small ring.
 // Output: those of both directions with time and length; not that of the pause; a number of lost frames, with which all are counted.
 #[test]
 fn a_monitor_sees_both_directions_and_counts_what_it_lacks() {

@@ -67,11 +67,7 @@ impl HeavyHitterView {
     pub(crate) fn of(hitter: &HeavyHitter, clock: WallClock) -> Self {
         let flow = &hitter.flow;
         Self {
-            direction: match flow.direction {
-                Direction::Uplink => "uplink",
-                Direction::Downlink => "downlink",
-            }
-            .into(),
+            direction: direction_text(flow.direction).into(),
             ue: ue_text(&flow.ue),
             seid: flow.session.map(|seid| seid.to_string()),
             smf: None,
@@ -92,6 +88,13 @@ impl TransportFlowView {
             destination: flow.addresses.1.to_string(),
             destination_port: flow.ports.1,
         }
+    }
+}
+
+pub(crate) const fn direction_text(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Uplink => "uplink",
+        Direction::Downlink => "downlink",
     }
 }
 

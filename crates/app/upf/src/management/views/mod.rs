@@ -20,8 +20,8 @@ pub use explanation::{
     ExplanationView, MatchedRulesView, PacketView, PdrTrialView, QerVerdictView, ReasonView, SentView,
     SessionTrialView, UrrVerdictView, VolumeView,
 };
-pub(crate) use heavy_hitter::ue_text;
 pub use heavy_hitter::{HeavyHitterView, HeavyHittersView, TransportFlowView};
+pub(crate) use heavy_hitter::{direction_text, ue_text};
 pub use problem::ProblemView;
 pub use rules::{
     BarView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView, TunnelView, UrrView,
