@@ -55,7 +55,6 @@ impl SlowPath {
         let old = self.sessions.insert(seid, session);
         let none = RuleSet::default();
         let old = old.as_ref().map_or(&none, |old| &old.rules);
-        // A session without an application has no class.
         self.update_class(seid, effects.removed);
         if let Some(session) = self.sessions.get(&seid) {
             self.index.update(seid, old, &session.rules);
