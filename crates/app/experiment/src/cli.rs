@@ -201,7 +201,8 @@ impl Common {
         let wanted = |row: &&R| name(row).to_lowercase().contains(&only.to_lowercase());
         let rows: Vec<R> = all.iter().filter(wanted).cloned().collect();
         if rows.is_empty() {
-            let allowed = "a part of a name in the first column; without --only, the experiment shows all rows";
+            let allowed =
+                "a part of a name in the first column; without --only, the experiment shows all rows";
             return Err(ExperimentError::OutOfRange { what: "--only", given: only.clone(), allowed });
         }
         Ok(rows)

@@ -60,9 +60,3 @@ fn short_packets_are_bound_by_reads() {
     let outcome = figures::fig13(&common, &Rows::discard(), &mut Progress::new()).unwrap();
     assert!(outcome.goals.iter().all(|goal| goal.is_reached), "{outcome}");
 }
-
-#[test]
-fn tmp_print() {
-    let common = Line::parse_from(["experiment", "xplane"]).arguments.common;
-    println!("{}", figures::fig17(&common, &Rows::discard(), &mut Progress::new()).unwrap());
-}

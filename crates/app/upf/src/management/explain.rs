@@ -10,7 +10,7 @@ use causeway_dataplane::{
 };
 use causeway_model::Gate;
 use causeway_packet::{IpProtocol, IpRepr, gtpu};
-use causeway_types::{Direction, NetworkInstance, Qfi, Seid, Teid, Volume};
+use causeway_types::{NetworkInstance, Qfi, Seid, Teid, Volume};
 
 use super::details::action;
 use super::query::number;

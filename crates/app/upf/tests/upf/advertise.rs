@@ -82,7 +82,9 @@ fn behind_translation() {
 #[test]
 fn peers_reach_a_upf_behind_address_translation() {
     if !has_nft() {
-        return eprintln!("SKIPPED advertise::peers_reach_a_upf_behind_address_translation: needs nft (not on PATH)");
+        return eprintln!(
+            "SKIPPED advertise::peers_reach_a_upf_behind_address_translation: needs nft (not on PATH)"
+        );
     }
     in_namespace_of_root("advertise::peers_reach_a_upf_behind_address_translation", || {
         behind_translation();

@@ -59,8 +59,13 @@ impl Both {
         let has_seid = octets.first().is_some_and(|flags| flags & 1 != 0);
         let Some(place) = octets.get_mut(4..12).filter(|_| has_seid) else { return octets };
         let seid = u64::from_be_bytes((&*place).try_into().unwrap());
-        if let Some(there) = self.seids.get(&seid) {
-            place.copy_from_slice(&there.to_be_bytes());
+        let is_hidden = self.pairs.iter().any(|pair| pair.there == seid)
+            || self.adopted.values().any(|there| *there == seid);
+        match self.seids.get(&seid) {
+            Some(there) => place.copy_from_slice(&there.to_be_bytes()),
+            // The SMF was never told this number: it means no session.
+            None if is_hidden => place.copy_from_slice(&(!seid).to_be_bytes()),
+            None => {}
         }
         octets
     }
