@@ -3,14 +3,15 @@
 
 #![no_main]
 
-use causeway_traffic::classes::{Feature, Model, TableLimits, Tables, Vector};
+use causeway_class_model::ModelFile;
+use causeway_traffic::classes::{Feature, TableLimits, Tables, Vector};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
-    let Ok(model) = Model::decode(octets) else { return };
-    let written = model.encode().expect("a model that was read");
-    assert_eq!(Model::decode(written.as_bytes()).as_ref(), Ok(&model));
-    let tree = model.tree();
+    let Ok(file) = ModelFile::decode(octets) else { return };
+    let written = file.encode().expect("a model that was read");
+    assert_eq!(ModelFile::decode(written.as_bytes()).as_ref(), Ok(&file));
+    let tree = file.model().tree();
     let Ok(tables) = Tables::new(tree, &TableLimits::default()) else { return };
     for vector in tables.corners() {
         assert_eq!(tables.classify(&vector), tree.classify(&vector));

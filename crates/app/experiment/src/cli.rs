@@ -179,7 +179,7 @@ impl Common {
     /// The selected rows of an experiment.
     ///
     /// # Errors
-    /// [`ExperimentError::OutOfRange`] when no row name matches.
+    /// [`ExperimentError::NoSuchRow`] when no row name matches.
     pub(crate) fn rows<R: Clone>(
         &self,
         all: &[R],
@@ -201,9 +201,8 @@ impl Common {
         let wanted = |row: &&R| name(row).to_lowercase().contains(&only.to_lowercase());
         let rows: Vec<R> = all.iter().filter(wanted).cloned().collect();
         if rows.is_empty() {
-            let allowed =
-                "a part of a name in the first column; without --only, the experiment shows all rows";
-            return Err(ExperimentError::OutOfRange { what: "--only", given: only.clone(), allowed });
+            let names = all.iter().map(name).collect();
+            return Err(ExperimentError::NoSuchRow { only: only.clone(), names });
         }
         Ok(rows)
     }

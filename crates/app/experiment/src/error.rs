@@ -32,6 +32,14 @@ pub enum ExperimentError {
         /// The permitted values.
         allowed: &'static str,
     },
+    /// `--only` selects no row.
+    #[error("--only is {only}, which is a part of no row's name: {}", names.join("; "))]
+    NoSuchRow {
+        /// The argument.
+        only: String,
+        /// The names of all rows.
+        names: Vec<&'static str>,
+    },
     /// The rules of the workload exceed the rule numbers.
     #[error("numbers of rules: {0}")]
     Bootstrap(#[from] BootstrapError),
@@ -79,6 +87,6 @@ impl ExperimentError {
 
     /// Whether an argument of the command line is invalid.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::OutOfRange { .. })
+        matches!(self, Self::OutOfRange { .. } | Self::NoSuchRow { .. })
     }
 }

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use causeway_traffic::classes::{
-    Classifier, Feature, Model, Node, PairClass, Parameters, TableLimits, Trained, Tree,
+    Classifier, Feature, Model, Node, PairClass, TableLimits, Tree,
 };
 use causeway_traffic::heavy::{FlowKind, HeavyHitterSettings, HeavyHitters, Threshold};
 use causeway_traffic::{
@@ -90,16 +90,8 @@ fn classifier() -> Result<(Classifier, Vec<PairClass>), Box<dyn std::error::Erro
         Node::Leaf { class: 1 },
         Node::Leaf { class: 0 },
     ];
-    let parameters = Parameters { max_depth: 3, min_leaf: 1, is_balanced: true, features: Vec::new() };
-    let trained = Trained {
-        sources: Vec::new(),
-        data_hash: String::new(),
-        samples: Vec::new(),
-        parameters,
-        scores: Vec::new(),
-    };
     let classes = vec!["other".into(), "cloud-gaming".into()];
-    let model = Model::new(classes, 300, 2, Tree::new(nodes, 2)?, trained)?;
+    let model = Model::new(classes, 300, 2, Tree::new(nodes, 2)?)?;
     Ok((Classifier::new(&model, &TableLimits::default())?, vec![PairClass::default(); PAIRS]))
 }
 

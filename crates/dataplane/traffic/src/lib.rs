@@ -10,7 +10,7 @@
 //! - [`hk_ipg`]: HeavyKeeper with inter-packet gaps, from chapter 4 of S. K. Singh's thesis on 5G data planes.
 //!   [`HkIpg`] is one integer definition of it; [`PublishedHkIpg`] is Algorithm 1 as it is printed.
 //! - [`heavy`]: the list of the flows that are heavy now, as a data plane needs it.
-//! - [`classes`]: features of a rule pair in windows, decision trees and their tables, verdicts over windows, and model files.
+//! - [`classes`]: features of a rule pair in windows, decision trees and their tables, and verdicts over windows.
 //!
 //! ```
 //! use causeway_traffic::{FlowKeys, Outcome, Sliding, SlidingConfig};

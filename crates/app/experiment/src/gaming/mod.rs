@@ -13,6 +13,7 @@ mod processes;
 pub mod released;
 pub mod table8;
 
+use causeway_class_model::ModelFile;
 use causeway_traffic::classes::{Feature, Model, Training};
 
 use crate::ExperimentError;
@@ -27,16 +28,21 @@ const WINDOWS: [u32; 3] = [300, 500, 1000];
 const MODELS: [&str; 3] =
     [include_str!("models/300.json"), include_str!("models/500.json"), include_str!("models/1000.json")];
 
-/// Our models with the lengths of their windows.
+/// The files of our models with the lengths of their windows.
 ///
 /// # Errors
 /// [`ExperimentError::Training`] when a file is damaged.
-pub fn models() -> Result<Vec<(u32, Model)>, ExperimentError> {
+pub fn model_files() -> Result<Vec<(u32, ModelFile)>, ExperimentError> {
     let read = |(window, text): (u32, &str)| {
-        let model = Model::decode(text.as_bytes()).map_err(crate::training::TrainingError::from)?;
-        Ok((window, model))
+        let file = ModelFile::decode(text.as_bytes()).map_err(crate::training::TrainingError::from)?;
+        Ok((window, file))
     };
     WINDOWS.into_iter().zip(MODELS).map(read).collect()
+}
+
+/// The models in them.
+fn models() -> Result<Vec<(u32, Model)>, ExperimentError> {
+    Ok(model_files()?.into_iter().map(|(window, file)| (window, file.into_model())).collect())
 }
 
 /// How our models are trained.

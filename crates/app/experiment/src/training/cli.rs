@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use causeway_class_model::{ClassSamples, ModelFile, Parameters, Score, Trained};
 use causeway_show::Progress;
-use causeway_traffic::classes::{
-    ClassSamples, Feature, Model, Parameters, Score, TableLimits, Tables, Trained, Training,
-};
+use causeway_traffic::classes::{Feature, Model, TableLimits, Tables, Training};
 use causeway_types::Span;
 use clap::Args;
 use ipnet::IpNet;
@@ -205,7 +204,8 @@ fn train(arguments: &TrainArguments, data: &Data, progress: &mut Progress) -> Re
         scores,
     };
     let least = arguments.least_packets();
-    let model = Model::new(data.classes.clone(), arguments.window, least, tree, trained)?;
+    let model = Model::new(data.classes.clone(), arguments.window, least, tree)?;
+    let tree = tree_lines(&model);
     let weights =
         if training.is_balanced { "classes have equal weight" } else { "samples have equal weight" };
     let conditions = vec![
@@ -226,7 +226,7 @@ fn train(arguments: &TrainArguments, data: &Data, progress: &mut Progress) -> Re
         conditions,
         scores: table,
         notes: notes(data),
-        tree: tree_lines(&model),
-        model: model.encode()?,
+        tree,
+        model: ModelFile::new(model, trained)?.encode()?,
     })
 }

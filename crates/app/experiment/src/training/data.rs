@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use causeway_show::Progress;
-use causeway_traffic::classes::{Fnv, Sample};
+use causeway_class_model::Fnv;
+use causeway_traffic::classes::Sample;
 use causeway_types::Span;
 
 use super::captures::{self, Windows};

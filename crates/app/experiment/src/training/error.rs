@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use causeway_class_model::ModelFileError;
 use causeway_file::FileError;
 use causeway_traffic::classes::{ModelError, TableError, TrainError};
 
@@ -79,6 +80,9 @@ pub enum TrainingError {
     /// The model cannot be written.
     #[error("model: {0}")]
     Model(#[from] ModelError),
+    /// The file of the model cannot be written or read.
+    #[error("model: {0}")]
+    ModelFile(#[from] ModelFileError),
     /// The report cannot be written as JSON.
     #[error("report as JSON: {0}")]
     Json(#[from] serde_json::Error),

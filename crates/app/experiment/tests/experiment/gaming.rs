@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use causeway_experiment::gaming::{fig40, fig41, fig42, models, table8};
+use causeway_experiment::gaming::{fig40, fig41, fig42, model_files, table8};
 use causeway_experiment::outcome::Outcome;
 use causeway_experiment::{Arguments, Rows, run};
 use causeway_show::{Cell, Progress};
@@ -117,10 +117,10 @@ fn other_traffic_is_no_game() {
 #[test]
 fn the_models_can_be_made_again() {
     let Some(data) = data("gaming::the_models_can_be_made_again") else { return };
-    for (window, model) in models().unwrap() {
+    for (window, file) in model_files().unwrap() {
         let made = crate::train::model(&data, window);
-        assert_eq!((made.tree(), made.window()), (model.tree(), model.window()));
-        let (made, known) = (made.trained(), model.trained());
+        assert_eq!(made.model(), file.model());
+        let (made, known) = (made.trained(), file.trained());
         assert_eq!((&made.data_hash, &made.scores), (&known.data_hash, &known.scores));
         assert_eq!((&made.samples, &made.parameters), (&known.samples, &known.parameters));
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use causeway_experiment::training::{TrainArguments, run};
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
-use causeway_traffic::classes::{Feature, Model, Vector};
+use causeway_class_model::ModelFile;
+use causeway_traffic::classes::{Feature, Vector};
 use clap::Parser;
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
@@ -30,7 +31,7 @@ fn train<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<String, String>
 }
 
 /// The model of the documented command on the flow tables of the Leris Lab.
-pub(crate) fn model(data: &Path, window: u32) -> Model {
+pub(crate) fn model(data: &Path, window: u32) -> ModelFile {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("model.json");
     let window = window.to_string();
@@ -51,7 +52,7 @@ pub(crate) fn model(data: &Path, window: u32) -> Model {
     words.push(out.display().to_string());
     words.extend(tables(&data.join("cloud-gaming/CG dataset")).iter().map(|file| file.display().to_string()));
     train(words.iter().map(String::as_str)).unwrap();
-    Model::decode(&std::fs::read(out).unwrap()).unwrap()
+    ModelFile::decode(&std::fs::read(out).unwrap()).unwrap()
 }
 
 /// The feature tables below a folder, in the order of a shell.
@@ -120,12 +121,12 @@ fn a_model_is_trained_on_tables() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let model = Model::decode(&std::fs::read(&out).unwrap()).unwrap();
-    assert_eq!((model.tree().leaves(), model.classes()[1].as_str()), (2, "cloud-gaming"));
+    let model = ModelFile::decode(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!((model.model().tree().leaves(), model.model().classes()[1].as_str()), (2, "cloud-gaming"));
     assert_eq!(model.trained().scores[0].counts, [[120, 0], [0, 30]]);
-    let rate = |packets| model.tree().classify(&Vector::new([99, packets, 0, 0, 0, 0]));
+    let rate = |packets| model.model().tree().classify(&Vector::new([99, packets, 0, 0, 0, 0]));
     assert_eq!((rate(300), rate(800)), (0, 1));
-    assert!(model.tree().thresholds(Feature::UplinkPackets).is_empty());
+    assert!(model.model().tree().thresholds(Feature::UplinkPackets).is_empty());
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
     assert_eq!(report["scores"]["rows"].as_array().unwrap().len(), 6);
 
@@ -139,8 +140,8 @@ fn a_model_is_trained_on_tables() {
 
     let again = path(&folder, "again.json");
     train(["--group=network=column:network", "--out", &again, &vectors]).unwrap();
-    let again = Model::decode(&std::fs::read(&again).unwrap()).unwrap();
-    assert_eq!(again.tree(), model.tree());
+    let again = ModelFile::decode(&std::fs::read(&again).unwrap()).unwrap();
+    assert_eq!(again.model().tree(), model.model().tree());
     assert_eq!(again.trained().data_hash, model.trained().data_hash);
 }
 
@@ -207,8 +208,8 @@ fn a_model_is_trained_on_a_capture() {
     let text = train(words).unwrap();
     assert!(text.contains("1 captures of 3,500 IP packets: 2 flows, 18 windows; 18 samples"), "{text}");
     assert!(text.contains("Nothing was left out"), "{text}");
-    let model = Model::decode(&std::fs::read(&out).unwrap()).unwrap();
-    assert_eq!((model.window(), model.classes()[1].as_str()), (Duration::from_millis(500), "game"));
+    let model = ModelFile::decode(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!((model.model().window(), model.model().classes()[1].as_str()), (Duration::from_millis(500), "game"));
     let vectors = std::fs::read_to_string(&vectors).unwrap();
     assert!(vectors.contains("\n50,250,100,1000,10000,2000,game\n"), "{vectors}");
 }

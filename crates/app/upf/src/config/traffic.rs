@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use causeway_class_model::ModelFile;
 use causeway_dataplane::{FlowKind, HeavyHitterSettings, Threshold};
 use causeway_model::TrafficClasses;
-use causeway_traffic::classes::Model;
 use causeway_types::{Bitrate, Span};
 use serde::Serialize;
 
@@ -56,8 +56,8 @@ impl Classes {
         };
         let named = |why: String| Problem::Model { path: path.clone(), why };
         let octets = causeway_file::read(path, MAX_MODEL).map_err(|error| named(error.to_string()))?;
-        let model = Model::decode(&octets).map_err(|error| named(error.to_string()))?;
-        let classes = TrafficClasses::new(&model).map_err(|error| named(error.to_string()))?;
+        let file = ModelFile::decode(&octets).map_err(|error| named(error.to_string()))?;
+        let classes = TrafficClasses::new(file.model()).map_err(|error| named(error.to_string()))?;
         self.loaded = Some(Arc::new(classes));
         Ok(())
     }

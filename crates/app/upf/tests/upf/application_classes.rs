@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use causeway_packet::Meta;
 use causeway_packet::gtpu::Packet;
-use causeway_traffic::classes::{Feature, Model, Node, Parameters, Trained, Tree};
+use causeway_class_model::{ModelFile, Parameters, Trained};
+use causeway_traffic::classes::{Feature, Model, Node, Tree};
 use causeway_types::{Qfi, Teid};
 use causeway_upf::config::{Config, DataPlane, Overrides, Reloaded};
 
@@ -30,7 +31,8 @@ fn model(class: &str) -> String {
     let (sources, data_hash) = (Vec::new(), String::new());
     let trained = Trained { sources, data_hash, samples: Vec::new(), parameters, scores: Vec::new() };
     let classes = vec!["other".into(), class.into()];
-    Model::new(classes, 300, 2, Tree::new(nodes, 2).unwrap(), trained).unwrap().encode().unwrap()
+    let model = Model::new(classes, 300, 2, Tree::new(nodes, 2).unwrap()).unwrap();
+    ModelFile::new(model, trained).unwrap().encode().unwrap()
 }
 
 /// An SMF, a gNB and a session with a PDR of the class, beside a daemon.

@@ -14,7 +14,7 @@ use causeway_model::{
 use causeway_packet::gtpu::{Message, Packet, prefix};
 use causeway_packet::{IpProtocol, IpRepr, UdpRepr};
 use causeway_slowpath::{Limits, SlowPath};
-use causeway_traffic::classes::{Feature, Model, Node, Parameters, Trained, Tree};
+use causeway_traffic::classes::{Feature, Model, Node, Tree};
 use causeway_types::{
     FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Seid, Span,
     Teid, Time, UrrId, UsageReportTrigger,
@@ -36,11 +36,8 @@ fn game() -> Arc<Applications> {
         Node::Leaf { class: 0 },
         Node::Leaf { class: 1 },
     ];
-    let parameters = Parameters { max_depth: 2, min_leaf: 1, is_balanced: true, features: Vec::new() };
-    let (sources, data_hash) = (Vec::new(), String::new());
-    let trained = Trained { sources, data_hash, samples: Vec::new(), parameters, scores: Vec::new() };
     let classes = vec!["other".into(), "game".into()];
-    let model = Model::new(classes, 300, 2, Tree::new(nodes, 2).unwrap(), trained).unwrap();
+    let model = Model::new(classes, 300, 2, Tree::new(nodes, 2).unwrap()).unwrap();
     let classes = TrafficClasses::new(&model).unwrap();
     Arc::new(Applications::default().with_classes(Some(Arc::new(classes))))
 }

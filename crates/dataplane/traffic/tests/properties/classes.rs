@@ -1,9 +1,9 @@
-//! Application classes: features against floating point, tables against their tree, verdicts against a count, model files.
+//! Application classes: features against floating point, tables against their tree, verdicts against a count.
 
 use causeway_traffic::Random;
 use causeway_traffic::classes::{
-    Classifier, Feature, Fnv, Model, Node, PairClass, PairWindow, Parameters, Sample, Score, TableError,
-    TableLimits, Tables, Trained, Training, Tree, Vector, Verdict,
+    Classifier, Feature, Model, Node, PairClass, PairWindow, Sample, TableError, TableLimits, Tables,
+    Training, Tree, Vector, Verdict,
 };
 use causeway_types::{Direction, Span, Time};
 use proptest::prelude::*;
@@ -138,15 +138,8 @@ fn edges(tree: &Tree, base: &Vector) -> Vec<Vector> {
 }
 
 fn model(tree: Tree) -> Model {
-    let trained = Trained {
-        sources: vec!["a \"table\".csv".into()],
-        data_hash: Fnv::new().to_string(),
-        samples: Vec::new(),
-        parameters: Parameters { max_depth: 3, min_leaf: 5, is_balanced: true, features: Vec::new() },
-        scores: vec![Score { validation: "session".into(), counts: vec![vec![1, 2, 3]; 3] }],
-    };
     let classes = ["other", "cloud-gaming", "ar"].map(String::from).into();
-    Model::new(classes, 300, 2, tree, trained).unwrap()
+    Model::new(classes, 300, 2, tree).unwrap()
 }
 
 /// A vector of values of any magnitude.
@@ -210,8 +203,6 @@ proptest! {
         for feature in Feature::ALL {
             prop_assert!(features.contains(&feature) || tree.thresholds(feature).is_empty());
         }
-        let model = model(tree);
-        prop_assert_eq!(Model::decode(model.encode().unwrap().as_bytes()), Ok(model));
     }
 
     // Input:  any classes of windows.
@@ -289,23 +280,6 @@ proptest! {
         timed_windows.retain(|vector| vector.has_packets(1) || vector.values()[..2] != [0, 0]);
         prop_assert_eq!(windows, timed_windows);
         prop_assert_eq!(counts[0], counts[1]);
-    }
-
-    // Input:  any octets; a model file with any octet changed.
-    // Output: no panic; whatever is accepted is written as it was read.
-    #[test]
-    fn no_file_panics(
-        octets in prop::collection::vec(any::<u8>(), 0..200),
-        tree in tree(),
-        place in any::<prop::sample::Index>(),
-        octet: u8,
-    ) {
-        prop_assert!(Model::decode(&octets).is_err());
-        let mut file = model(tree).encode().unwrap().into_bytes();
-        *place.get_mut(&mut file) = octet;
-        if let Ok(model) = Model::decode(&file) {
-            prop_assert_eq!(Model::decode(model.encode().unwrap().as_bytes()), Ok(model));
-        }
     }
 
     // Input:  any packets at any times, also earlier ones.
