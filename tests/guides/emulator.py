@@ -5,6 +5,10 @@
     emulator.py session UE [KBPS [QFI]]  establishes the session, with a maximum rate in each direction
     emulator.py ping HOST                ten pings of the UE
     emulator.py flood HOST KBPS          datagrams of the UE for three seconds at that rate
+    emulator.py stream HOST PORT SIZE MS SECONDS
+                                         datagrams of the UE with so many octets of payload, so far apart
+    emulator.py application NAME QFI     downlink packets of that Application ID get a QER with that QFI
+    emulator.py reflect PORT...          runs in the background, on the host: sends datagrams to these ports back
     emulator.py gate open|closed         the downlink gate
 """
 import os
@@ -177,6 +181,28 @@ class Emulator:
             self.drain(0.005)
         return f"{sent} datagrams sent"
 
+    def stream(self, host, port, size, millis, seconds):
+        """Paced datagrams, which the host sends back: what a call or a video looks like."""
+        size, interval = int(size), int(millis) / 1000
+        packet = ipv4(self.ue, host, 17, struct.pack("!HHHH", int(port), int(port), 8 + size, 0) + bytes(size))
+        start, sent, back = time.monotonic(), 0, 0
+        while (now := time.monotonic() - start) < float(seconds):
+            while sent * interval < now:
+                self.uplink(packet)
+                sent += 1
+            back += len(self.drain(interval / 2))
+        return f"{sent} datagrams sent, {back} received"
+
+    def application(self, name, qfi):
+        """A PDR of the application before the others, with a QER of its own."""
+        ref = lambda kind, number: ie(kind, struct.pack("!I", number))
+        ies = ie(7, ref(109, 2), ie(25, b"\0"), ie(124, bytes([int(qfi)])))
+        ies += ie(1, ie(56, b"\0\x03"), ie(29, struct.pack("!I", 100)),
+                  ie(2, ie(20, b"\x01"), ie(22, b"\x08internet"), ie(93, b"\x06", address(self.ue)), ie(24, name.encode())),
+                  ref(108, 2), ref(109, 2))
+        self.accepted(self.request(52, ies, self.seid))
+        return f"{name} has QFI {qfi}"
+
     def serve(self):
         control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         control.bind(CONTROL)
@@ -213,9 +239,21 @@ def start(upf, smf, gnb):
     emulator.serve()
 
 
+def reflect(*ports):
+    sockets = [Emulator.bound("0.0.0.0", int(port)) for port in ports]
+    if os.fork():
+        return
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    while True:
+        for sock in select.select(sockets, [], [])[0]:
+            sock.sendto(*sock.recvfrom(65535))
+
+
 def main(name, *args):
-    if name == "start":
-        return start(*args)
+    if name in ("start", "reflect"):
+        return {"start": start, "reflect": reflect}[name](*args)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
         peer.connect(CONTROL)
         peer.sendall(" ".join((name, *args)).encode())

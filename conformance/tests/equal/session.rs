@@ -139,7 +139,7 @@ fn uplink_pdi(at: u32, place: &Place, genes: &mut Genes<'_>) -> Pdi {
 /// What of the session's traffic the PDR is about.
 fn detection(pdi: &mut Pdi, genes: &mut Genes<'_>) {
     if genes.chance(12) {
-        pdi.application = Some(genes.pick(&[ApplicationId::new(b"game"), ApplicationId::new(b"video")]));
+        pdi.application = Some(genes.pick(&["game", "video", "call"].map(ApplicationId::from)));
         return;
     }
     for _ in 0..1 + genes.below(4) / 2 {

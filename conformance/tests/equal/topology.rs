@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use causeway_conformance::topology;
 use causeway_dataplane::{GtpuEndpoint, HostReachability, Settings, SliceLimit, Topology};
-use causeway_model::{Applications, Pfd};
+use causeway_model::{Applications, Pfd, TrafficClasses};
+use causeway_traffic::classes::{Feature, Model, Node, Tree};
 use causeway_types::{Bitrate, DualIp, SNssai, Span};
 
 use crate::genes::Genes;
@@ -53,11 +54,20 @@ pub(crate) fn settings(at_first: &Settings, all: bool) -> Arc<Settings> {
     Arc::new(settings)
 }
 
-/// `game` by its port, and `video` too if all are known.
-pub(crate) fn applications(all: bool) -> Arc<Applications> {
+/// `game` by its port, and `video` too if all are known. With classes, `call` by its shape: a window of 300 ms with an
+/// uplink packet.
+pub(crate) fn applications(all: bool, has_classes: bool) -> Arc<Applications> {
     let of = |flow: &str| Pfd { flows: flow.parse().into_iter().collect(), ..Pfd::default() };
     let game = ("game", of("permit out 17 from any 53 to assigned"));
     let video = ("video", of("permit out 6 from any 443 to assigned"));
     let known = [game, video].into_iter().take(1 + usize::from(all));
-    Arc::new(Applications::configured(known.map(|(name, pfd)| (name.into(), vec![pfd]))))
+    let configured = Applications::configured(known.map(|(name, pfd)| (name.into(), vec![pfd])));
+    Arc::new(configured.with_classes(has_classes.then(classes)))
+}
+
+fn classes() -> Arc<TrafficClasses> {
+    let split = Node::Split { feature: Feature::UplinkPackets, threshold: 0, below: 1, above: 2 };
+    let tree = Tree::new(vec![split, Node::Leaf { class: 0 }, Node::Leaf { class: 1 }], 2).expect("a tree");
+    let model = Model::new(vec!["other".into(), "call".into()], 300, 0, tree).expect("a model");
+    Arc::new(TrafficClasses::new(&model).expect("small tables"))
 }

@@ -1,6 +1,7 @@
 //! Lets a world happen to twins, and says where they differ first.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use causeway_conformance::oracle::Oracle;
 use causeway_conformance::{Arrival, Lockstep};
@@ -136,7 +137,9 @@ impl Run {
         if compared == Compared::Three {
             lockstep = lockstep.with_oracle(Box::new(Oracle::new(topology.clone(), limits.into())));
         }
-        let catalogue = Catalogue { applications: applications(true), ..Catalogue::default() };
+        // The oracle knows no classes.
+        let applications = applications(true, compared != Compared::Three);
+        let catalogue = Catalogue { applications: Arc::clone(&applications), ..Catalogue::default() };
         let mut run = Self {
             capabilities: lockstep.capabilities(),
             endpoints: topology.endpoints(),
@@ -150,7 +153,7 @@ impl Run {
             compared,
             at_first: topology.settings(),
         };
-        run.twins.set_applications(&applications(true));
+        run.twins.set_applications(&applications);
         if compared == Compared::Two {
             run.twins.set_heavy_hitters(START, heavy_hitters(world).as_ref());
         }
@@ -216,7 +219,7 @@ impl Run {
             }
             Step::Wait(octets) => self.wait(&mut Genes::new(octets)),
             Step::Applications(all) => {
-                let applications = applications(*all);
+                let applications = applications(*all, self.compared != Compared::Three);
                 self.twins.set_applications(&applications);
                 self.twins.set_host_reachability(&host(*all));
                 self.catalogue.applications = applications;

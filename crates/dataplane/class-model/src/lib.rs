@@ -441,7 +441,10 @@ mod tests {
             assert!(matches!(error(&text.as_bytes()[..end]), ModelFileError::Json(_)), "{end}");
         }
         assert!(matches!(error(text.replace("317", "318").as_bytes()), ModelFileError::Checksum { .. }));
-        assert!(matches!(error(text.replace("\"window_ms\"", "\"window\"").as_bytes()), ModelFileError::Json(_)));
+        assert!(matches!(
+            error(text.replace("\"window_ms\"", "\"window\"").as_bytes()),
+            ModelFileError::Json(_)
+        ));
         assert_eq!(error(&vec![b' '; MOST_OCTETS + 1]), ModelFileError::TooLong(MOST_OCTETS + 1));
     }
 
@@ -451,7 +454,10 @@ mod tests {
     fn content_is_checked() {
         assert!(changed("317", "318").is_ok());
         let error = |from: &str, to: &str| changed(from, to).unwrap_err();
-        assert!(matches!(error("\"below\": 1", "\"below\": 2"), ModelFileError::Tree(TreeError::Ways { .. })));
+        assert!(matches!(
+            error("\"below\": 1", "\"below\": 2"),
+            ModelFileError::Tree(TreeError::Ways { .. })
+        ));
         let window = error("\"window_ms\": 1000", "\"window_ms\": 5");
         assert_eq!(window, ModelFileError::Model(ModelError::Window(5)));
         assert_eq!(error("\"us\"", "\"ms\""), ModelFileError::Units);
@@ -463,7 +469,10 @@ mod tests {
             error("\"feature\": \"downlink_packets\"", "\"feature\": \"ttl\""),
             ModelFileError::UnknownFeature { node: 0, .. }
         ));
-        assert!(matches!(error("\"cloud-gaming\"", "\"other\""), ModelFileError::Model(ModelError::ClassName(_))));
+        assert!(matches!(
+            error("\"cloud-gaming\"", "\"other\""),
+            ModelFileError::Model(ModelError::ClassName(_))
+        ));
         assert!(matches!(error("\"cloud-gaming\"", "\"\""), ModelFileError::Model(ModelError::ClassName(_))));
         assert!(matches!(
             error("            142,\n", "            142,\n            0,\n"),

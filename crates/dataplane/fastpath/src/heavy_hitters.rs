@@ -15,6 +15,7 @@ use causeway_types::{Direction, Time};
 use crate::batch::general::{GeneralPacket, GeneralStage};
 use crate::batch::state::{BatchState, NO_ENTRY_ID, NextStage, UPLINK};
 use crate::engine::FastPath;
+use crate::table::index::prefetch_at;
 
 impl FastPath {
     /// Whether forwarded packets are looked at.
@@ -49,21 +50,25 @@ impl FastPath {
         };
         let seen = packets.iter().filter_map(|packet| {
             let QueuedPacket::Frame(index, exit) = *packet else { return None };
-            // The usual direction, but for packets that another UPF sends towards the UE.
-            let direction = if general.is_empty() { None } else { direction_of(index) };
-            let usual = if IS_UPLINK == UPLINK { Direction::Uplink } else { Direction::Downlink };
-            let (flow, octets) = match has_fields(state, index) {
-                true => fields::<IS_UPLINK>(state, index),
-                false => of_frame(batch, index, exit)?,
+            let parsed = if has_fields(state, index) { None } else { Some(of_frame(batch, index, exit)?) };
+            let octets = parsed.map_or(state.lens[index % BATCH], |(_, octets)| octets);
+            let flow = move || {
+                // The usual direction, but for packets that another UPF sends towards the UE.
+                let direction = if general.is_empty() { None } else { direction_of(index) };
+                let usual = if IS_UPLINK == UPLINK { Direction::Uplink } else { Direction::Downlink };
+                (
+                    direction.unwrap_or(usual),
+                    parsed.map_or_else(|| fields::<IS_UPLINK>(state, index), |it| it.0),
+                )
             };
-            Some((direction.unwrap_or(usual), flow, octets))
+            Some((octets, flow))
         });
         // A session whose packet was forwarded may be dormant again.
         let dormant_session = |ue| match ue {
             IpAddr::V4(ue) => dormant.of_ue(ue),
             IpAddr::V6(_) => None,
         };
-        slow_path.observe_packets(now, seen, dormant_session);
+        slow_path.observe_packets(now, seen, dormant_session, prefetch_at);
     }
 }
 
@@ -115,9 +120,9 @@ const fn has_fields(state: &BatchState, index: usize) -> bool {
     state.ids[at] != NO_ENTRY_ID || matches!(state.next_stages[at], NextStage::Action(_))
 }
 
-/// The flow of a packet with fields, and its octets.
+/// The flow of a packet with fields.
 #[inline(always)]
-fn fields<const IS_UPLINK: bool>(state: &BatchState, index: usize) -> (FiveTuple, u32) {
+fn fields<const IS_UPLINK: bool>(state: &BatchState, index: usize) -> FiveTuple {
     let (at, key) = (index % BATCH, state.packet_key(index));
     let local = IpAddr::V4(Ipv4Addr::from_bits(state.locals[at]));
     let remote = IpAddr::V4(Ipv4Addr::from_bits(key.remote()));
@@ -127,7 +132,7 @@ fn fields<const IS_UPLINK: bool>(state: &BatchState, index: usize) -> (FiveTuple
         UPLINK => ((local, remote), (local_port, remote_port)),
         _ => ((remote, local), (remote_port, local_port)),
     };
-    (FiveTuple { addresses, ports, protocol: key.protocol() }, state.lens[at])
+    FiveTuple { addresses, ports, protocol: key.protocol() }
 }
 
 /// The same of a frame that is transmitted.

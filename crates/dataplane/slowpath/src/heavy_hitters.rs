@@ -40,26 +40,30 @@ impl SlowPath {
         self.heavy_hitters.as_deref()
     }
 
-    /// Takes packets that were forwarded, in order: direction, addresses and ports, and octets. `elsewhere` finds the
-    /// session of a UE address outside the slow path.
+    /// Takes packets that were forwarded, in order: octets, and what gives direction, addresses and ports. `elsewhere` finds
+    /// the session of a UE address outside the slow path, `fetch` may prefetch memory.
     #[inline]
-    pub fn observe_packets(
+    pub fn observe_packets<F: Fn() -> (Direction, FiveTuple)>(
         &mut self,
         now: Time,
-        packets: impl Iterator<Item = (Direction, FiveTuple, u32)>,
+        packets: impl Iterator<Item = (u32, F)> + Clone,
         elsewhere: impl Fn(IpAddr) -> Option<Seid>,
+        fetch: impl Fn(*const u8),
     ) {
         let Self { heavy_hitters, index, .. } = self;
         let Some(heavy) = heavy_hitters else { return };
         let keys = heavy.keys();
-        for (direction, packet, octets) in packets {
-            let describe = || {
-                let ue = packet.ue(direction);
-                let session = elsewhere(ue).or_else(|| index.only_session_of_ue(ue));
-                heavy_flow(keys.kind(), session, direction, &packet)
-            };
-            heavy.observe(keys.key(direction, &packet), octets, now, describe);
-        }
+        let key = |flow: &F| {
+            let (direction, packet) = flow();
+            keys.key(direction, &packet)
+        };
+        let describe = |flow: &F| {
+            let (direction, packet) = flow();
+            let ue = packet.ue(direction);
+            let session = elsewhere(ue).or_else(|| index.only_session_of_ue(ue));
+            heavy_flow(keys.kind(), session, direction, &packet)
+        };
+        heavy.observe_all(now, packets, key, describe, fetch);
     }
 
     /// Takes a packet that a PDR of a session has matched and that was forwarded. Ethernet frames have no UE address,
@@ -76,8 +80,8 @@ impl SlowPath {
         let user = UserPacket::parse(packet);
         if let (true, Ok(user)) = (is_ip, user) {
             let octets = u32::try_from(user.len()).unwrap_or(u32::MAX);
-            let seen = (direction_of(pdr), five_tuple(&user.flow), octets);
-            self.observe_packets(now, std::iter::once(seen), |_| None);
+            let flow = || (direction_of(pdr), five_tuple(&user.flow));
+            self.observe_packets(now, std::iter::once((octets, flow)), |_| None, |_| ());
         }
     }
 

@@ -10,9 +10,7 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use causeway_traffic::classes::{
-    Classifier, Feature, Model, Node, PairClass, TableLimits, Tree,
-};
+use causeway_traffic::classes::{Classifier, Feature, Model, Node, PairClass, TableLimits, Tree};
 use causeway_traffic::heavy::{FlowKind, HeavyHitterSettings, HeavyHitters, Threshold};
 use causeway_traffic::{
     FiveTuple, FlowKeys, HkIpg, HkIpgConfig, Key, Placement, Random, Sliding, SlidingConfig, SwitchSliding,
@@ -69,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let cost = measure(&keys, |key, now| {
                 let addresses = (Ipv4Addr::from_bits(key.0 as u32).into(), Ipv4Addr::LOCALHOST.into());
                 let packet = FiveTuple { addresses, ports: ((key.0 >> 32) as u16, 443), protocol: 17 };
-                heavy.observe(of.key(Direction::Uplink, &packet), 1000, now, || ());
+                heavy.observe(1000, now, of.key(Direction::Uplink, &packet), || ());
             });
             print(&format!("heavy hitters of a data plane with their keys, by {name}, 1 MiB"), cost)?;
         }

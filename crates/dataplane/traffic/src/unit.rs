@@ -1,5 +1,7 @@
 //! What is counted.
 
+use crate::Random;
+
 /// The unit of counts. Its size is a power of two, so that a switch can divide by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
@@ -38,6 +40,13 @@ impl Unit {
     /// Whether [`units`](Self::units) needs random bits.
     pub const fn has_remainder(self) -> bool {
         self.shift() > 0
+    }
+
+    /// [`units`](Self::units) with the next random bits, if it needs them.
+    #[inline]
+    pub const fn draw(self, octets: u32, random: &mut Random) -> u8 {
+        let bits = if self.has_remainder() { random.bits() } else { 0 };
+        self.units(octets, bits)
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use causeway_show::Progress;
 use causeway_class_model::Fnv;
+use causeway_show::Progress;
 use causeway_traffic::classes::Sample;
 use causeway_types::Span;
 

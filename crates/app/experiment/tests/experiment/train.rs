@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use causeway_class_model::ModelFile;
 use causeway_experiment::training::{TrainArguments, run};
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
-use causeway_class_model::ModelFile;
 use causeway_traffic::classes::{Feature, Vector};
 use clap::Parser;
 use pcap_file::DataLink;
@@ -209,7 +209,10 @@ fn a_model_is_trained_on_a_capture() {
     assert!(text.contains("1 captures of 3,500 IP packets: 2 flows, 18 windows; 18 samples"), "{text}");
     assert!(text.contains("Nothing was left out"), "{text}");
     let model = ModelFile::decode(&std::fs::read(&out).unwrap()).unwrap();
-    assert_eq!((model.model().window(), model.model().classes()[1].as_str()), (Duration::from_millis(500), "game"));
+    assert_eq!(
+        (model.model().window(), model.model().classes()[1].as_str()),
+        (Duration::from_millis(500), "game")
+    );
     let vectors = std::fs::read_to_string(&vectors).unwrap();
     assert!(vectors.contains("\n50,250,100,1000,10000,2000,game\n"), "{vectors}");
 }

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::time::Instant;
 
+use causeway_class_model::{ModelFile, Parameters, Trained};
 use causeway_packet::Meta;
 use causeway_packet::gtpu::Packet;
-use causeway_class_model::{ModelFile, Parameters, Trained};
 use causeway_traffic::classes::{Feature, Model, Node, Tree};
 use causeway_types::{Qfi, Teid};
 use causeway_upf::config::{Config, DataPlane, Overrides, Reloaded};

@@ -145,7 +145,9 @@ fn all_see_the_same() {
         let start = Time::from_secs(1_700_000_000);
         let mut fast = FastPath::new(topology(), Limits { max_sessions: 64, ..Limits::default() }).unwrap();
         let mut slow = SlowPath::new(topology(), Limits::default());
-        let (mut alone, keys) = (Sliding::new(&settings.sliding().unwrap()).unwrap(), settings.keys());
+        let config = settings.sliding().unwrap();
+        let (mut alone, keys) = (Sliding::new(&config).unwrap(), settings.keys());
+        let (unit, mut units) = (config.unit, Random::with_seed(settings.units_seed()));
         fast.set_heavy_hitters(start, Some(&settings));
         slow.set_heavy_hitters(start, Some(&settings));
         for number in 0..SESSIONS {
@@ -177,7 +179,10 @@ fn all_see_the_same() {
                 assert!(batch.push(Frame { meta, data: &data }));
                 if !packet.is_dropped {
                     let key = keys.key(packet.direction, &packet.flow);
-                    alone.observe(key, packet.user.len() as u32, now);
+                    match unit.draw(packet.user.len() as u32, &mut units) {
+                        0 => {}
+                        units => drop(alone.observe_units(key, units, now)),
+                    }
                 }
             }
             fast.process_batch(now, source, &mut batch, &mut queue);

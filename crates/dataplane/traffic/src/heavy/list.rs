@@ -46,6 +46,8 @@ struct Entry<T> {
 #[derive(Clone, Debug)]
 pub(super) struct List<T> {
     places: Box<[Place]>,
+    /// A bit for each place: whether it is in use. A key that hashes to a free place is not listed.
+    used: Box<[u64; PLACES / 64]>,
     entries: Vec<Entry<T>>,
     /// The least time over which a rate is told.
     least: Span,
@@ -54,7 +56,7 @@ pub(super) struct List<T> {
 impl<T: Clone> List<T> {
     pub(super) fn new(window: Span) -> Self {
         let least = window / LOOKS as u32;
-        Self { places: vec![FREE; PLACES].into(), entries: Vec::new(), least }
+        Self { places: vec![FREE; PLACES].into(), used: [0; PLACES / 64].into(), entries: Vec::new(), least }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -79,9 +81,25 @@ impl<T: Clone> List<T> {
         self.places.get_mut(at)
     }
 
+    /// Takes a free place for a flow that has none.
+    fn put(&mut self, place: Place) {
+        let first = place.key.0 as usize;
+        let is_free = |at: &usize| self.places.get(*at).is_some_and(|place| place.entry == 0);
+        let at = (first..first.wrapping_add(PLACES)).map(|at| at % PLACES).find(is_free);
+        if let Some((at, free)) = at.and_then(|at| Some((at, self.places.get_mut(at)?))) {
+            *free = place;
+            self.used[at / 64] |= 1 << (at % 64);
+        }
+    }
+
     /// Counts a packet of a listed flow. `false`: it is not listed.
     #[inline]
     pub(super) fn count(&mut self, key: Key, octets: u32) -> bool {
+        let first = key.0 as usize % PLACES;
+        self.used[first / 64] >> (first % 64) & 1 != 0 && self.count_in_place(key, octets)
+    }
+
+    fn count_in_place(&mut self, key: Key, octets: u32) -> bool {
         let Some(place) = self.find(key).filter(|place| place.entry != 0) else { return false };
         place.count.octets += u64::from(octets);
         place.count.packets += 1;
@@ -92,9 +110,7 @@ impl<T: Clone> List<T> {
     pub(super) fn insert(&mut self, key: Key, octets: u32, now: Time, flow: T) -> ListedFlow<T> {
         let entry = self.entries.len() as u32 + 1;
         let count = Count { octets: octets.into(), packets: 1 };
-        if let Some(place) = self.find(key) {
-            *place = Place { key, count, entry };
-        }
+        self.put(Place { key, count, entry });
         let entry = Entry { key, flow, since: now, looks: [(now, Count::default()); LOOKS] };
         let listed = entry.at(now, count, self.least);
         self.entries.push(entry);
@@ -131,11 +147,9 @@ impl<T: Clone> List<T> {
         }
         // Chains of places have no holes: the table is made anew.
         self.places.fill(FREE);
+        self.used.fill(0);
         for ((entry, count), number) in kept.into_iter().zip(1..) {
-            let key = entry.key;
-            if let Some(place) = self.find(key) {
-                *place = Place { key, count, entry: number };
-            }
+            self.put(Place { key: entry.key, count, entry: number });
             self.entries.push(entry);
         }
         over

@@ -21,7 +21,7 @@
 //! let packet = FiveTuple { addresses: (ue, host), ports: (4000, 443), protocol: 17 };
 //! let key = heavy.keys().key(Direction::Uplink, &packet);
 //! let at = |millis| Time::from_secs(1000) + Span::from_millis(millis);
-//! (0..1000).for_each(|packet| heavy.observe(key, 1200, at(packet), || "the first UE"));
+//! (0..1000).for_each(|packet| heavy.observe(1200, at(packet), key, || "the first UE"));
 //! assert!(matches!(heavy.poll_change(), Some(Change::Began(flow)) if flow.flow == "the first UE"));
 //! assert_eq!(heavy.listed(at(1000)).map(|flow| flow.packets_per_second).collect::<Vec<_>>(), [1000]);
 //! // Silence: the timer alone.
@@ -39,7 +39,7 @@ use std::collections::VecDeque;
 
 use causeway_types::{Span, Time};
 
-use crate::{ConfigError, Key, Outcome, Sliding, Statistics};
+use crate::{ConfigError, Key, Outcome, Random, Sliding, Statistics, Unit};
 use list::List;
 
 pub use list::MAX_LISTED;
@@ -47,6 +47,9 @@ pub use settings::{FlowKind, HeavyHitterKeys, HeavyHitterSettings, Threshold};
 
 /// Changes in a second, at most; further ones are not said, and counted.
 const CHANGES_PER_SECOND: u32 = 256;
+
+/// Packets whose units are drawn at once.
+const TOGETHER: usize = 64;
 
 /// A flow that is heavy, at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,6 +111,9 @@ impl HeavyHitterCounts {
 pub struct HeavyHitters<T> {
     settings: HeavyHitterSettings,
     keys: HeavyHitterKeys,
+    unit: Unit,
+    /// Decides about units, apart from the detector's decisions: units of several packets can be drawn at once.
+    random: Random,
     detector: Sliding,
     list: List<T>,
     changes: VecDeque<Change<T>>,
@@ -124,10 +130,13 @@ impl<T: Clone> HeavyHitters<T> {
     /// # Errors
     /// As for [`HeavyHitterSettings::sliding`].
     pub fn new(settings: &HeavyHitterSettings) -> Result<Self, ConfigError> {
+        let config = settings.sliding()?;
         Ok(Self {
             settings: *settings,
             keys: settings.keys(),
-            detector: Sliding::new(&settings.sliding()?)?,
+            unit: config.unit,
+            random: Random::with_seed(settings.units_seed()),
+            detector: Sliding::new(&config)?,
             list: List::new(settings.window),
             changes: VecDeque::new(),
             next_look: None,
@@ -152,12 +161,62 @@ impl<T: Clone> HeavyHitters<T> {
     }
 
     /// Takes a packet of this many octets. `describe` is called when its flow is listed.
+    pub fn observe(&mut self, octets: u32, now: Time, key: Key, describe: impl Fn() -> T) {
+        self.observe_all(now, std::iter::once((octets, ())), |()| key, |()| describe(), |_| ());
+    }
+
+    /// Takes packets in order: octets, and what `key` and `describe` make a key and a description of. `describe` is called when
+    /// the flow is listed. `fetch` may prefetch memory.
+    ///
+    /// A packet of a listed flow is counted in the list, and one with units in the detector. Most packets are less than a
+    /// unit by chance: where no flow is listed, these need no key and no memory.
     #[inline]
-    pub fn observe(&mut self, key: Key, octets: u32, now: Time, describe: impl FnOnce() -> T) {
-        match self.detector.observe(key, octets, now) {
-            Outcome::Untracked | Outcome::Light => {}
-            Outcome::Heavy if self.list.count(key, octets) => {}
-            outcome => self.begin(key, octets, now, outcome.is_report(), describe),
+    pub fn observe_all<F>(
+        &mut self,
+        now: Time,
+        mut packets: impl Iterator<Item = (u32, F)> + Clone,
+        key: impl Fn(&F) -> Key,
+        describe: impl Fn(&F) -> T,
+        fetch: impl Fn(*const u8),
+    ) {
+        loop {
+            let (mut units, mut any, mut number) = ([0_u8; TOGETHER], 0, 0);
+            for ((octets, flow), units) in packets.clone().zip(&mut units) {
+                *units = self.unit.draw(octets, &mut self.random);
+                (any, number) = (any | *units, number + 1);
+                if *units > 0 {
+                    fetch(self.detector.address(key(&flow)));
+                }
+            }
+            if any > 0 || !self.list.is_empty() {
+                for (units, (octets, flow)) in units.iter().take(number).zip(packets.by_ref()) {
+                    if *units > 0 || !self.list.is_empty() {
+                        self.observe_units(now, (octets, *units), key(&flow), || describe(&flow));
+                    }
+                }
+            } else if number == TOGETHER {
+                packets.by_ref().take(TOGETHER).for_each(drop);
+            }
+            if number < TOGETHER {
+                return;
+            }
+        }
+    }
+
+    fn observe_units(
+        &mut self,
+        now: Time,
+        (octets, units): (u32, u8),
+        key: Key,
+        describe: impl FnOnce() -> T,
+    ) {
+        let is_listed = self.list.count(key, octets);
+        if units == 0 {
+            return;
+        }
+        let outcome = self.detector.observe_units(key, units, now);
+        if !is_listed && matches!(outcome, Outcome::Heavy | Outcome::Report { .. }) {
+            self.begin(key, octets, now, outcome.is_report(), describe);
         }
     }
 
@@ -165,10 +224,6 @@ impl<T: Clone> HeavyHitters<T> {
     #[cold]
     #[inline(never)]
     fn begin(&mut self, key: Key, octets: u32, now: Time, is_report: bool, describe: impl FnOnce() -> T) {
-        // A flow that lost its slot and got one again is still listed.
-        if self.list.count(key, octets) {
-            return;
-        }
         if self.list.is_full() {
             self.counts.unlisted += u64::from(is_report);
             return;

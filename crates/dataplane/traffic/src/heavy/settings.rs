@@ -17,6 +17,8 @@ const SLOT: usize = 8;
 
 /// Seed of the other direction's keys.
 const DOWNLINK: u64 = 0x6a09_e667_f3bc_c908;
+/// Seed of units.
+const UNITS: u64 = 0xbb67_ae85_84ca_a73b;
 
 /// What counts as one flow. Uplink and downlink are flows of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -84,6 +86,11 @@ impl HeavyHitterSettings {
             seed: self.seed,
             ..SlidingConfig::with_slots(slots)
         })
+    }
+
+    /// The seed of the random bits by which packets get units. Those of the detector have [`seed`](Self::seed).
+    pub const fn units_seed(&self) -> u64 {
+        self.seed ^ UNITS
     }
 
     /// The keys of flows.

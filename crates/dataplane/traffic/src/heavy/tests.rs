@@ -29,7 +29,7 @@ fn send(heavy: &mut HeavyHitters<u16>, ue: u16, (from, to): (u64, u64), each: us
     let key = heavy.keys().key(Direction::Uplink, &packet(ue, 1));
     for millis in (from..to).step_by(each) {
         heavy.advance(at(millis));
-        heavy.observe(key, 1250, at(millis), || ue);
+        heavy.observe(1250, at(millis), key, || ue);
     }
 }
 
@@ -91,7 +91,7 @@ fn lists_and_changes_are_bounded() {
     let mut heavy = HeavyHitters::new(&settings).unwrap();
     for ue in 0..2000_u16 {
         let key = heavy.keys().key(Direction::Uplink, &packet(ue, 1));
-        (0..150).for_each(|_| heavy.observe(key, 100, at(u64::from(ue / 4)), || ue));
+        (0..150).for_each(|_| heavy.observe(100, at(u64::from(ue / 4)), key, || ue));
     }
     let counts = heavy.counts();
     assert_eq!((counts.listed, counts.detector.reports), (1024, 2000));
@@ -120,7 +120,7 @@ fn the_kind_says_what_one_flow_is() {
                     false => heavy.keys().key(Direction::Uplink, &there),
                 };
                 if !(turn && port == 4) {
-                    heavy.observe(key, 100, at(millis), || 0_u16);
+                    heavy.observe(100, at(millis), key, || 0_u16);
                 }
             }
         }

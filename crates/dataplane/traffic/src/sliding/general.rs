@@ -107,6 +107,20 @@ impl Sliding {
 
     /// Counts a packet of this many octets.
     pub fn observe(&mut self, key: Key, octets: u32, now: Time) -> Outcome {
+        let weight = self.rules.unit.draw(octets, &mut self.random);
+        self.observe_units(key, weight, now)
+    }
+
+    /// Where in memory the first way of a flow is, to prefetch it.
+    #[inline]
+    pub fn address(&self, key: Key) -> *const u8 {
+        let ways = if self.placement == Placement::Together { self.ways } else { 1 };
+        let first = self.slots.get(key.place(0, self.places) * ways..).unwrap_or_default();
+        first.as_ptr().cast()
+    }
+
+    /// Counts a packet of this many units: [`Unit::draw`](crate::Unit::draw) with a generator of the caller.
+    pub fn observe_units(&mut self, key: Key, weight: u8, now: Time) -> Outcome {
         match self.clock.advance(now) {
             Step::Forward => {}
             Step::Earlier => self.statistics.earlier_packets += 1,
@@ -115,8 +129,6 @@ impl Sliding {
                 self.statistics.restarts += 1;
             }
         }
-        let bits = if self.rules.unit.has_remainder() { self.random.bits() } else { 0 };
-        let weight = self.rules.unit.units(octets, bits);
         let identity = self.rules.identity(key);
         let (view, first) = (self.view(), key.place(0, self.places));
         if self.placement == Placement::Together && self.ways == MOST_WAYS {

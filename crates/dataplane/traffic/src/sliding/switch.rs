@@ -122,8 +122,7 @@ impl SwitchSliding {
                 self.statistics.restarts += 1;
             }
         }
-        let bits = if self.rules.unit.has_remainder() { self.random.bits() } else { 0 };
-        let weight = self.rules.unit.units(octets, bits);
+        let weight = self.rules.unit.draw(octets, &mut self.random);
         match self.own(key) {
             Some((way, place)) => self.count(way, place, weight),
             None => self.contend(key, weight),
