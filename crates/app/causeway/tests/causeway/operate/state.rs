@@ -84,6 +84,30 @@ fn a_running_upf_is_changed() {
     assert!(error.contains(":3: upf.quarantine: unknown key"), "{error}");
 }
 
+// Input:  reloads with a model of application classes that comes, with its file cut short, and with the whole file again.
+// Output: it is in force; the file is named with what is wrong with it, and the former model stays: the whole one is nothing new.
+#[test]
+fn a_damaged_model_changes_nothing() {
+    const MODEL: &str = include_str!("../../../../experiment/src/gaming/models/300.json");
+    let of = Operated::with_sessions(0);
+    let path = of.path.clone();
+    let model = path.with_extension("model.json");
+    std::fs::write(&model, MODEL).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let key = format!("  traffic: {{classes: {{model: {}}}}}\n  pfcp:", model.display());
+    std::fs::write(&path, text.replace("  pfcp:", &key)).unwrap();
+    assert_eq!(of.text(&["reload"]), "upf.traffic.classes.model: in force\n");
+    std::fs::write(&model, &MODEL[..MODEL.len() / 2]).unwrap();
+    let output = of.command(&["reload"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    let expected = format!("upf.traffic.classes.model: {}: the model file is damaged", model.display());
+    assert!(error.contains(&expected), "{error}");
+    std::fs::write(&model, MODEL).unwrap();
+    assert_eq!(of.text(&["reload"]), "nothing has changed\n");
+    std::fs::remove_file(&model).unwrap();
+}
+
 // Input:  draining without a wait; a new session; a wait of no time; a wait during which the last sessions end; the end.
 // Output: the session is refused; `status` and /readyz say it; the waits end with 1 and with 0; sessions are accepted again.
 #[test]
