@@ -13,6 +13,8 @@ pub struct Contract {
     pub counters: &'static [Counter],
     /// Meters addressed by index.
     pub meters: &'static [Meter],
+    /// Registers, which packets read and write.
+    pub registers: &'static [Register],
     /// Indices of the counter `drops`.
     pub drop_reasons: &'static [Reason],
     /// Reasons in the CPU port's header from the switch.
@@ -121,6 +123,19 @@ pub struct Meter {
     pub unit: Unit,
     /// The number of meters; index 0 is unused.
     pub size: u64,
+}
+
+/// An array of cells that packets read and write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Register {
+    /// P4Runtime id.
+    pub id: u32,
+    /// Unique in the program.
+    pub name: &'static str,
+    /// The number of cells.
+    pub size: u64,
+    /// The widths of a cell's words in bits: one or two words of at most 32.
+    pub words: &'static [u32],
 }
 
 /// A number with a name in the contract.

@@ -1,7 +1,7 @@
 //! The contract of the P4 programs in `p4/`: the tables and counters that a controller uses.
 //!
-//! - [`Contract`] describes one profile of the pipeline: tables with their keys and sizes, actions, counters, meters
-//!   and drop reasons.
+//! - [`Contract`] describes one profile of the pipeline: tables with their keys and sizes, actions, counters, meters,
+//!   registers and drop reasons.
 //! - [`names`] has a constant for each name of a table, key, action, parameter, counter or meter. Code that uses a
 //!   name which no program has any more does not compile.
 //! - [`profiles`] has the contract of each profile. It is generated from the P4Info that is committed beside the
@@ -27,4 +27,4 @@ pub mod profiles;
 pub mod render;
 pub mod text;
 
-pub use contract::{Action, Contract, Counter, Field, Key, MatchKind, Meter, Reason, Table, Unit};
+pub use contract::{Action, Contract, Counter, Field, Key, MatchKind, Meter, Reason, Register, Table, Unit};

@@ -18,6 +18,8 @@ pub struct P4Info {
     pub counters: Vec<Counter>,
     /// Addressed by index.
     pub meters: Vec<Meter>,
+    /// Addressed by index.
+    pub registers: Vec<Register>,
     /// Serializable enumerations, in the order of their names.
     pub enums: Vec<Enumeration>,
 }
@@ -91,6 +93,19 @@ pub struct Meter {
     pub size: u64,
 }
 
+/// Registers; see [`crate::Register`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Register {
+    /// P4Runtime id.
+    pub id: u32,
+    /// Alias.
+    pub name: String,
+    /// How many cells there are.
+    pub size: u64,
+    /// Widths in bits.
+    pub words: Vec<u32>,
+}
+
 /// A serializable enumeration of eight bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Enumeration {
@@ -116,6 +131,16 @@ pub enum P4InfoError {
         /// As in the file.
         kind: String,
     },
+    /// A register whose cells are not one or two words of at most 32 bits.
+    #[error(
+        "register {register}: its cells are {widths:?} bits; a cell is one or two words of at most 32 bits"
+    )]
+    Register {
+        /// Its alias.
+        register: String,
+        /// The widths of its members; empty for a type that is no number and no struct of numbers.
+        widths: Vec<u64>,
+    },
     /// A number out of range.
     #[error("{what} {value} is out of range")]
     Range {
@@ -138,6 +163,10 @@ impl P4Info {
             actions: file.messages("actions").map(action).collect::<Result<_, _>>()?,
             counters: Vec::new(),
             meters: file.messages("meters").map(meter).collect::<Result<_, _>>()?,
+            registers: file
+                .messages("registers")
+                .map(|found| register(found, &file.message("type_info")))
+                .collect::<Result<_, _>>()?,
             enums: file
                 .message("type_info")
                 .messages("serializable_enums")
@@ -156,6 +185,7 @@ impl P4Info {
         info.actions.sort_by_key(|action| action.id);
         info.counters.sort_by_key(|counter| counter.id);
         info.meters.sort_by_key(|meter| meter.id);
+        info.registers.sort_by_key(|register| register.id);
         info.enums.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(info)
     }
@@ -235,6 +265,29 @@ fn meter(message: &Message) -> Result<Meter, P4InfoError> {
     Ok(Meter { id, name, unit: unit(message), size: message.number("size") })
 }
 
+fn register(message: &Message, types: &Message) -> Result<Register, P4InfoError> {
+    let (id, name) = preamble(message)?;
+    let bits = |of: &Message| of.message("type_spec").message("bitstring").message("bit").number("bitwidth");
+    let structure = message.message("type_spec").message("struct").text("name");
+    let widths: Vec<u64> = if structure.is_empty() {
+        match bits(message) {
+            0 => Vec::new(),
+            // BMv2 has no cells of two words: the upper half is the second one.
+            64 => vec![32, 32],
+            width => vec![width],
+        }
+    } else {
+        let named = types.messages("structs").filter(|entry| entry.text("key") == structure);
+        let values: Vec<Message> = named.map(|entry| entry.message("value")).collect();
+        values.iter().flat_map(|value| value.messages("members")).map(bits).collect()
+    };
+    if !(1..=2).contains(&widths.len()) || !widths.iter().all(|width| (1..=32).contains(width)) {
+        return Err(P4InfoError::Register { register: name, widths });
+    }
+    let words = widths.into_iter().map(|width| narrow("width", width)).collect::<Result<_, _>>()?;
+    Ok(Register { id, name, size: message.number("size"), words })
+}
+
 fn enumeration(entry: &Message) -> Result<Enumeration, P4InfoError> {
     let member = |member: &Message| {
         let value = member.bytes("value").iter().fold(0_u64, |value, octet| value << 8 | u64::from(*octet));
@@ -267,6 +320,28 @@ mod tests {
         assert_eq!(info.tables[0].keys[0].kind, MatchKind::Ternary);
         assert_eq!((info.counters[0].size, info.counters[0].table), (64, Some(2)));
         assert_eq!(info.enums[0].members, [("A".to_owned(), 15)]);
+    }
+
+    // Input:  registers of one word, of a struct of two, of 64 bits, of 48 bits, and of a type that is not there.
+    // Output: their words; the last two are refused by name.
+    #[test]
+    fn registers_have_one_or_two_words() {
+        let words = |spec: &str| {
+            let text = format!(
+                "registers {{ preamble {{ id: 7 alias: \"r\" }} type_spec {{ {spec} }} size: 9 }}
+                 type_info {{ structs {{ key: \"pair\" value {{
+                   members {{ name: \"a\" type_spec {{ bitstring {{ bit {{ bitwidth: 16 }} }} }} }}
+                   members {{ name: \"b\" type_spec {{ bitstring {{ bit {{ bitwidth: 32 }} }} }} }} }} }} }}"
+            );
+            P4Info::parse(&text).map(|info| info.registers[0].words.clone())
+        };
+        let refused =
+            |widths: &[u64]| Err(P4InfoError::Register { register: "r".to_owned(), widths: widths.to_vec() });
+        assert_eq!(words("bitstring { bit { bitwidth: 20 } }"), Ok(vec![20]));
+        assert_eq!(words("struct { name: \"pair\" }"), Ok(vec![16, 32]));
+        assert_eq!(words("bitstring { bit { bitwidth: 64 } }"), Ok(vec![32, 32]));
+        assert_eq!(words("bitstring { bit { bitwidth: 48 } }"), refused(&[48]));
+        assert_eq!(words("struct { name: \"other\" }"), refused(&[]));
     }
 
     // Input:  a key matched by range.

@@ -369,6 +369,8 @@ pub static DIRECT: Contract = Contract {
         Meter { id: 0x14000070, name: "session_meters_2", unit: Unit::Bytes, size: 8192 },
         Meter { id: 0x14000071, name: "session_meters_large", unit: Unit::Bytes, size: 7168 },
     ],
+    registers: &[
+    ],
     drop_reasons: &[
         Reason { name: "none", value: 0 },
         Reason { name: "malformed_gtpu", value: 1 },

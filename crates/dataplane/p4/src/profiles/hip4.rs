@@ -349,6 +349,8 @@ pub static HIP4: Contract = Contract {
     meters: &[
         Meter { id: 0x14000032, name: "rule_meters", unit: Unit::Bytes, size: 5632 },
     ],
+    registers: &[
+    ],
     drop_reasons: &[
         Reason { name: "none", value: 0 },
         Reason { name: "malformed_gtpu", value: 1 },

@@ -320,6 +320,8 @@ pub static RED_SPT: Contract = Contract {
     meters: &[
         Meter { id: 0x14000032, name: "rule_meters", unit: Unit::Bytes, size: 5632 },
     ],
+    registers: &[
+    ],
     drop_reasons: &[
         Reason { name: "none", value: 0 },
         Reason { name: "malformed_gtpu", value: 1 },
