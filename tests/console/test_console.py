@@ -56,6 +56,27 @@ upf:
     token_file: {folder}/token
 """
 
+# A third UPF, on the model of a P4 switch in its process.
+SWITCH = "http://127.0.0.9:9098"
+SWITCH_CONFIG = """
+upf:
+  pfcp:
+    server:
+      - address: 127.0.0.9
+  gtpu:
+    server:
+      - address: 127.0.0.9
+  dataplane: switch
+  session:
+    - subnet: 10.47.0.0/16
+      gateway: 10.47.0.1
+      dev: cw-switch
+  metrics:
+    server:
+      - address: 127.0.0.9
+        port: 9098
+"""
+
 
 def api(path):
     with urllib.request.urlopen(f"{UPF}/api/v1/{path}", timeout=PATIENCE) as answer:
@@ -114,6 +135,29 @@ class ConsoleTest(unittest.TestCase):
             if parts.path == "/api/v1/sessions":
                 self.assertLessEqual(int(parse_qs(parts.query)["limit"][0]), 200, address)
         page.close()
+
+    def folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return folder.name
+
+    def start_upf(self, folder, config, base, log_name):
+        """Another UPF in this network namespace, until the test ends."""
+        Path(folder, "upf.yaml").write_text(config)
+        with open(OUT / log_name, "w") as log:
+            upf = subprocess.Popen([BINARY, "run", "--config", f"{folder}/upf.yaml"], stdout=log, stderr=log)
+        self.addCleanup(upf.wait, PATIENCE)
+        self.addCleanup(upf.terminate)
+
+        def serves():
+            self.assertIsNone(upf.poll(), (OUT / log_name).read_text())
+            try:
+                urllib.request.urlopen(f"{base}/console/", timeout=1)
+                return True
+            except OSError:
+                return False
+
+        wait_for(serves, f"the UPF at {base}")
 
     def pictures(self, page, name):
         """Screenshots in light, dark and on a phone, where nothing is wider than the screen."""
@@ -338,6 +382,30 @@ class ConsoleTest(unittest.TestCase):
         page.until("/in [0-9.]+/.test(document.querySelector('.diagram').textContent)")
         self.pictures(page, "topology")
 
+    # Input:  a UPF on the model of a P4 switch, and one without a switch.
+    # Output: the page of the first has each table with its fill and its stages, and both partitions of each accounting table with
+    #         what they are used for; the second has no link to it, and says why.
+    def test_switch(self):
+        self.start_upf(self.folder(), SWITCH_CONFIG, SWITCH, "switch-upf.log")
+        page = self.open("#/switch", base=f"{SWITCH}/console/")
+        page.until_text("profile hip4")
+        page.until_text("in step with the UPF")
+        self.assertFalse(page.value("document.getElementById('switch').hidden"))
+        with urllib.request.urlopen(f"{SWITCH}/api/v1/switch", timeout=PATIENCE) as answer:
+            known = json.load(answer)["switch"]
+        self.assertIn("source_guard", [table["name"] for table in known["tables"]])
+        text = page.text("main")
+        for table in known["tables"]:
+            self.assertIn(table["name"], text)
+        for words in ("Before QoS enforcement", "After QoS enforcement", "takes new entries", "Stages of Tofino 1", "a model in the process"):
+            self.assertIn(words, text)
+        self.assertEqual([len(side["partitions"]) for side in known["accounting"]], [2, 2])
+        self.assertGreaterEqual(page.value("document.querySelectorAll('main meter').length"), len(known["tables"]))
+        self.pictures(page, "switch")
+        without = self.open("#/switch")
+        without.until_text("The data plane of this UPF is no P4 switch.")
+        self.assertTrue(without.value("document.getElementById('switch').hidden"))
+
     # Input:  parameters with markup, and with a script.
     # Output: they are text.
     def test_markup_is_text(self):
@@ -351,24 +419,9 @@ class ConsoleTest(unittest.TestCase):
     # Input:  a UPF that asks for a token: a wrong one, the right one, the same tab again, a tab of its own.
     # Output: the console asks, says when it is wrong, works with the right one, holds it for the tab, and asks in another tab.
     def test_token(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        Path(folder.name, "token").write_text(TOKEN)
-        Path(folder.name, "upf.yaml").write_text(CLOSED_CONFIG.format(folder=folder.name))
-        with open(OUT / "closed-upf.log", "w") as log:
-            upf = subprocess.Popen([BINARY, "run", "--config", f"{folder.name}/upf.yaml"], stdout=log, stderr=log)
-        self.addCleanup(upf.wait, PATIENCE)
-        self.addCleanup(upf.terminate)
-
-        def serves():
-            self.assertIsNone(upf.poll(), (OUT / "closed-upf.log").read_text())
-            try:
-                urllib.request.urlopen(f"{CLOSED}/console/", timeout=1)
-                return True
-            except OSError:
-                return False
-
-        wait_for(serves, "the second UPF")
+        folder = self.folder()
+        Path(folder, "token").write_text(TOKEN)
+        self.start_upf(folder, CLOSED_CONFIG.format(folder=folder), CLOSED, "closed-upf.log")
         page = self.open(base=f"{CLOSED}/console/")
         page.until("document.activeElement.id === 'token'")
         page.screenshot(OUT / "token-light.png", whole=False)

@@ -245,7 +245,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), ExperimentE
         outcomes.push(outcome);
     }
     let page = arguments.out.join(format!("{}.html", experiment.name()));
-    write_page(experiment.subject(), &outcomes, &arguments.common.command(experiment), &page)?;
+    let command = arguments.common.command(experiment);
+    write_page(experiment.subject(), &outcomes, &command, arguments.common.quick, &page)?;
     writeln!(out, "written: {}", page.display()).map_err(writing())
 }
 

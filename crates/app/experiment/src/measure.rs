@@ -22,9 +22,9 @@ pub struct Costs {
 
 impl Costs {
     /// The driver of the paper, as far as its figures determine it.
-    pub const PAPER: Self = Self { name: "paper", timing: Timing::PAPER };
+    pub const PAPER: Self = Self { name: "paper's driver costs, modelled", timing: Timing::PAPER };
     /// With the slowest writes that are consistent with the paper.
-    pub const SLOW: Self = Self { name: "slowest writes", timing: Timing::PAPER_ALL_DRIVER };
+    pub const SLOW: Self = Self { name: "slowest writes, modelled", timing: Timing::PAPER_ALL_DRIVER };
 }
 
 /// A measurement in one simulation.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use causeway_show::{Chart, Table};
+use causeway_show::{Figure, Table};
 use serde::Serialize;
 
 use crate::ExperimentError;
@@ -27,7 +27,7 @@ pub struct Outcome {
     pub details: Vec<(String, Table)>,
     /// Charts, each with the suffix of its file name.
     #[serde(skip)]
-    pub charts: Vec<(&'static str, Chart)>,
+    pub charts: Vec<(&'static str, Figure)>,
 }
 
 /// A target figure.
@@ -44,15 +44,20 @@ pub struct Goal {
 impl Goal {
     /// A goal with an upper limit.
     pub fn at_most(goal: &str, limit: f64, found: f64, unit: &str) -> Self {
-        let goal = format!("{goal}: at most {limit} {unit}");
-        Self { goal, found: format!("{} {unit}", short(found)), is_reached: found <= limit }
+        let goal = format!("{goal}: at most {}", with_unit(&limit.to_string(), unit));
+        Self { goal, found: with_unit(&short(found), unit), is_reached: found <= limit }
     }
 
     /// A goal with a lower limit.
     pub fn at_least(goal: &str, limit: f64, found: f64, unit: &str) -> Self {
-        let goal = format!("{goal}: at least {limit} {unit}");
-        Self { goal, found: format!("{} {unit}", short(found)), is_reached: found >= limit }
+        let goal = format!("{goal}: at least {}", with_unit(&limit.to_string(), unit));
+        Self { goal, found: with_unit(&short(found), unit), is_reached: found >= limit }
     }
+}
+
+/// A number with its unit, if it has one.
+fn with_unit(number: &str, unit: &str) -> String {
+    if unit.is_empty() { number.to_owned() } else { format!("{number} {unit}") }
 }
 
 /// Three significant digits.

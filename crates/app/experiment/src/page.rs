@@ -59,7 +59,11 @@ const HIP4: &str = "The mechanisms of the switch backend over a modelled switch,
 Times of Causeway are model time and do not depend on the host; those of the paper were measured on its switch. docs/experiments.md \
 describes the model, and the sources of the driver's costs.";
 
-/// Writes a page with all of these; `command` reproduces it.
+/// What a quick run is good for.
+const QUICK: &str = "It shows that the experiments work: few UEs or flows, for a short time. Its figures, and whether they are reached, \
+say little; run the command below without --quick for those.";
+
+/// Writes a page with all of these; `command` reproduces it. The page of a quick run says so.
 ///
 /// # Errors
 /// [`ExperimentError::Io`].
@@ -67,12 +71,14 @@ pub(crate) fn write_page(
     subject: Subject,
     outcomes: &[Outcome],
     command: &str,
+    is_quick: bool,
     path: &Path,
 ) -> Result<(), ExperimentError> {
     let (reached, all) = reached(outcomes);
     let body = html! {
         header {
             h1 { "Causeway experiments" }
+            @if is_quick { p.banner role="note" { b { "Quick run. " } (QUICK) } }
             p.verdict.good[reached == all].bad[reached != all] { (reached) " of " (all) " figures reached" }
             p { (subject.about()) }
             p { "This command reproduces the page exactly: " code { (command) }
@@ -120,7 +126,7 @@ fn section(outcome: &Outcome) -> Markup {
             }
             @for note in &outcome.notes { p.hint { (note) } }
             @for (subject, table) in &outcome.details {
-                details { summary { (subject) } div.wide { (table) } }
+                details { summary.more { (subject) } div.wide { (table) } }
             }
         }
     }
@@ -140,7 +146,7 @@ fn glossary() -> Markup {
 }
 
 fn costs() -> Table {
-    let us = |name| Column::of(name, "us, model");
+    let us = |name| Column::of(name, "µs, modelled");
     let mut table = Table::new(vec![
         Column::new("driver"),
         us("a call that reads"),
@@ -164,7 +170,7 @@ mod tests {
     use crate::outcome::Goal;
 
     fn outcome(name: &'static str, found: f64) -> Outcome {
-        let mut table = Table::new(vec![Column::new("row"), Column::of("found", "ms, model")]);
+        let mut table = Table::new(vec![Column::new("row"), Column::of("found", "ms, modelled")]);
         table.row(["first".into(), Cell::Number(found, 1)]);
         Outcome {
             name,
@@ -180,7 +186,8 @@ mod tests {
 
     // Input:  two experiments, of which one reaches its goal; one alone.
     // Output: a page with links to both, with the command, the names of rows and the costs of both drivers; no contents
-    //         for one, and no drivers for another subject.
+    //         for one, and no drivers for another subject; the page of a quick run
+    //         says so.
     #[test]
     fn a_page_says_what_it_is_of() {
         let folder = tempfile::tempdir().unwrap();
@@ -189,6 +196,7 @@ mod tests {
             Subject::Hip4,
             &[outcome("a", 0.5), outcome("b", 2.0)],
             "causeway experiment --seed 7",
+            false,
             &path,
         )
         .unwrap();
@@ -198,8 +206,10 @@ mod tests {
         {
             assert!(text.contains(part), "{part}: {text}");
         }
-        write_page(Subject::HeavyHitters, &[outcome("a", 0.5)], "causeway experiment", &path).unwrap();
+        assert!(!text.contains("Quick run."));
+        write_page(Subject::HeavyHitters, &[outcome("a", 0.5)], "causeway experiment", true, &path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("Quick run."));
         assert!(!text.contains("On this page") && text.contains("1 of 1 figures"));
         assert!(text.contains("More of it") && !text.contains("Causeway, keyed"));
     }

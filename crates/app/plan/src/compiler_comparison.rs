@@ -105,6 +105,15 @@ fn sides(sweep: &Sweep) -> Result<SweepComparison, PlanError> {
     Ok(SweepComparison { ratio: sweep.ratio.to_string(), outcomes, right: right.count() as u32 })
 }
 
+/// The meaning of the columns.
+const LEGEND: &str = "\
+compiled  UEs of the largest population that the compiler fitted; \"+\": no larger one was compiled, so there may be one that fits
+planned   UEs of the largest population that the planner fits
+off       planned compared with the compiler's limit, which is compiled or more, and below the next population that did not fit:
+          0 % within these, else the distance to the nearer one, as a part of it
+
+Outcomes of the paper's compilations of its baseline (it fits, or it does not) that the planner predicts:";
+
 impl fmt::Display for Accuracy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -125,7 +134,7 @@ impl fmt::Display for Accuracy {
                 row.name, row.ratio, row.deviation, row.source
             )?;
         }
-        writeln!(f, "\noutcomes of the paper's baseline (fits or does not) on the right side")?;
+        writeln!(f, "\n{LEGEND}")?;
         for row in &self.sweeps {
             writeln!(f, "  {:6} {} of {}", row.ratio, row.right, row.outcomes)?;
         }

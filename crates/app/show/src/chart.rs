@@ -1,24 +1,13 @@
 //! Curves over two axes, as SVG.
 
+use crate::frame::{
+    self, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, draw_axes, draw_legend, draw_mark, label, tenths,
+};
+use crate::palette::{COLOURS, class};
 use crate::svg::{Attribute, Axis, Svg};
 
-const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 380.0;
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 40.0;
-const BOTTOM: f64 = 50.0;
-/// Height of a line of the legend, and how many names it has.
-const LINE: f64 = 18.0;
-const LEGEND_COLUMNS: usize = 2;
-
-/// Colours of the lines behind curves, and of the numbers beside them.
-const GRID: &str = "#dde3ea";
-const TICK: &str = "#555";
-
-/// Colours of curves, in turns; readable on white.
-const COLOURS: [&str; 8] =
-    ["#2563c9", "#c2680a", "#17804a", "#9333a8", "#c0342b", "#0e7490", "#6b7280", "#8a6d00"];
+/// Curves of at most so many points have a mark at each; others at some.
+const MARKS: usize = 12;
 
 /// A curve.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -52,11 +41,10 @@ impl Chart {
         let shown: Vec<Vec<(f64, f64)>> = self.curves.iter().map(|curve| self.shown(curve)).collect();
         let all = || shown.iter().flatten();
         let along = Axis::spanning(all().map(|point| point.0), self.is_logarithmic, (LEFT, WIDTH - RIGHT));
-        let upwards = Axis::spanning(all().map(|point| point.1).chain([0.0]), false, (HEIGHT - BOTTOM, TOP));
-        let height = HEIGHT + self.curves.len().div_ceil(LEGEND_COLUMNS) as f64 * LINE + 8.0;
-        let mut svg = Svg::new(WIDTH, height, &[("role", &"img")]);
-        svg.text(&[("x", &LEFT), ("y", &22), ("font-size", &14)], &self.title);
-        self.draw_axes(&mut svg, &along, &upwards);
+        let upwards = frame::upwards(all().map(|point| point.1));
+        let mut svg = frame::open(&self.title, self.curves.len());
+        draw_axes(&mut svg, &upwards, &self.x, &self.y);
+        draw_along(&mut svg, &along);
         for (place, (curve, points)) in self.curves.iter().zip(&shown).enumerate() {
             draw_curve(&mut svg, place, curve, points, &along, &upwards);
         }
@@ -68,31 +56,17 @@ impl Chart {
             |(x, y): &(f64, f64)| x.is_finite() && y.is_finite() && (*x > 0.0 || !self.is_logarithmic);
         curve.points.iter().copied().filter(is_shown).collect()
     }
+}
 
-    fn draw_axes(&self, svg: &mut Svg, along: &Axis, upwards: &Axis) {
-        let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-        for tick in along.ticks() {
-            let x = tenths(along.place(tick));
-            svg.element("line", &[("x1", &x), ("x2", &x), ("y1", &TOP), ("y2", &bottom), ("stroke", &GRID)]);
-            let place: [Attribute<'_>; 4] =
-                [("x", &x), ("y", &(bottom + 15.0)), ("text-anchor", &"middle"), ("fill", &TICK)];
-            svg.text(&place, &label(tick));
-        }
-        for tick in upwards.ticks() {
-            let y = upwards.place(tick);
-            let line = tenths(y);
-            svg.element(
-                "line",
-                &[("x1", &LEFT), ("x2", &right), ("y1", &line), ("y2", &line), ("stroke", &GRID)],
-            );
-            let place: [Attribute<'_>; 4] =
-                [("x", &(LEFT - 6.0)), ("y", &tenths(y + 4.0)), ("text-anchor", &"end"), ("fill", &TICK)];
-            svg.text(&place, &label(tick));
-        }
-        let (x, y) = (f64::midpoint(LEFT, right), f64::midpoint(TOP, bottom));
-        svg.text(&[("x", &x), ("y", &(bottom + 34.0)), ("text-anchor", &"middle")], &self.x);
-        let turned = format!("translate(16 {y}) rotate(-90)");
-        svg.text(&[("transform", &turned), ("text-anchor", &"middle")], &self.y);
+/// Lines and numbers of the axis along.
+fn draw_along(svg: &mut Svg, along: &Axis) {
+    let bottom = HEIGHT - BOTTOM;
+    for tick in along.ticks() {
+        let x = tenths(along.place(tick));
+        svg.element("line", &[("x1", &x), ("x2", &x), ("y1", &TOP), ("y2", &bottom), ("class", &"across")]);
+        let place: [Attribute<'_>; 4] =
+            [("x", &x), ("y", &(bottom + 15.0)), ("text-anchor", &"middle"), ("class", &"number")];
+        svg.text(&place, &label(tick));
     }
 }
 
@@ -104,38 +78,26 @@ fn draw_curve(
     along: &Axis,
     upwards: &Axis,
 ) {
-    let colour = COLOURS[place % COLOURS.len()];
-    let dashes = if curve.is_dashed { "5 4" } else { "none" };
-    let stroke: [Attribute<'_>; 3] =
-        [("stroke", &colour), ("stroke-width", &2), ("stroke-dasharray", &dashes)];
+    // Colours repeat behind the last one, with long dashes.
+    let dashes = match (curve.is_dashed, place < COLOURS) {
+        (true, _) => "5 4",
+        (false, true) => "none",
+        (false, false) => "12 3",
+    };
+    let line: [Attribute<'_>; 3] =
+        [("class", &class(place)), ("stroke-width", &2), ("stroke-dasharray", &dashes)];
     let at = |(x, y): &(f64, f64)| (along.place(*x), upwards.place(*y));
-    let unfilled: [Attribute<'_>; 1] = [("fill", &"none")];
-    svg.polyline(points.iter().map(at), &[&unfilled[..], &stroke[..]].concat());
-    if points.len() <= 12 {
-        for (x, y) in points.iter().map(at) {
-            svg.element("circle", &[("cx", &tenths(x)), ("cy", &tenths(y)), ("r", &3), ("fill", &colour)]);
-        }
+    svg.polyline(points.iter().map(at), &line);
+    let apart = if points.len() <= MARKS { 1 } else { points.len() / MARKS + 1 };
+    // Marks of neighbours are not at the same places.
+    for point in points.iter().skip(place % apart).step_by(apart).map(at) {
+        draw_mark(svg, place, point);
     }
-    let column = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
-    let (x, y) =
-        (LEFT + (place % LEGEND_COLUMNS) as f64 * column, HEIGHT + (place / LEGEND_COLUMNS) as f64 * LINE);
-    let sample: [Attribute<'_>; 4] = [("x1", &x), ("x2", &(x + 24.0)), ("y1", &y), ("y2", &y)];
-    svg.element("line", &[&sample[..], &stroke[..]].concat());
-    svg.text(&[("x", &(x + 30.0)), ("y", &(y + 4.0))], &curve.name);
-}
-
-/// Rounded to what an eye sees.
-fn tenths(position: f64) -> String {
-    format!("{position:.1}")
-}
-
-fn label(value: f64) -> String {
-    match value.abs() {
-        size if size >= 1e6 => format!("{} M", value / 1e6),
-        size if size >= 1e4 => format!("{} k", (value / 1e2).round() / 10.0),
-        size if size < 1e-4 => format!("{value:.0e}").replace("0e0", "0"),
-        _ => format!("{}", (value * 1e6).round() / 1e6),
-    }
+    draw_legend(svg, place, &curve.name, |svg, x, y| {
+        let sample: [Attribute<'_>; 4] = [("x1", &x), ("x2", &(x + 24.0)), ("y1", &y), ("y2", &y)];
+        svg.element("line", &[&sample[..], &line[..]].concat());
+        draw_mark(svg, place, (x + 12.0, y));
+    });
 }
 
 #[cfg(test)]
@@ -166,12 +128,5 @@ mod tests {
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             }
         }
-    }
-
-    // Input:  numbers on an axis.
-    // Output: short texts.
-    #[test]
-    fn labels_are_short() {
-        assert_eq!([0.0, 0.25, 12_500.0, 2e6].map(label), ["0", "0.25", "12.5 k", "2 M"]);
     }
 }

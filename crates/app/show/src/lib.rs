@@ -1,7 +1,7 @@
 //! Output of commands.
 //!
 //! - [`Table`]: rows of [`Cell`]s under [`Column`]s, as aligned text, HTML and JSON.
-//! - [`Chart`]: [`Curve`]s as SVG.
+//! - [`Figure`]: [`Curve`]s of a [`Chart`] or grouped [`Bars`], as SVG.
 //! - [`svg`]: pictures of other kinds.
 //! - [`page()`]: an HTML page around both, in one file.
 //! - [`Progress`]: a line on the terminal while a command runs.
@@ -17,16 +17,22 @@
 
 #![forbid(unsafe_code)]
 
+mod bars;
 mod cell;
 mod chart;
+mod figure;
+mod frame;
 mod number;
 mod page;
+mod palette;
 mod progress;
 pub mod svg;
 mod table;
 
+pub use bars::{Bar, Bars};
 pub use cell::Cell;
 pub use chart::{Chart, Curve};
+pub use figure::Figure;
 pub use number::{Count, InvalidCount, count, with_thousands_separators};
 pub use page::page;
 pub use progress::Progress;

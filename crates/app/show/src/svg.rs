@@ -25,6 +25,19 @@ impl Svg {
         svg
     }
 
+    /// A picture of this size with a style, for a page or a file of its own. What is behind it has the class `ground`.
+    pub fn themed(width: f64, height: f64, style: &str, attributes: &[Attribute<'_>]) -> Self {
+        let mut svg = Self::open(
+            width,
+            height,
+            &[("xmlns", &"http://www.w3.org/2000/svg"), ("font-family", &"sans-serif"), ("font-size", &11)],
+            attributes,
+        );
+        let _ = writeln!(svg.0, "<style>{}</style>", escaped(style));
+        svg.element("rect", &[("width", &"100%"), ("height", &"100%"), ("class", &"ground")]);
+        svg
+    }
+
     /// A picture of this size inside an HTML page that has the styles of its elements.
     pub fn styled(width: f64, height: f64, label: &str) -> Self {
         Self::open(width, height, &[("role", &"img"), ("aria-label", &label)], &[])

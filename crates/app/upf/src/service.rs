@@ -1,6 +1,8 @@
 //! The daemon as a service of the operating system: signals.
 
 use std::io;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use tokio::runtime::Builder;
@@ -8,9 +10,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, interval};
 use tracing::{info, warn};
 
-use crate::config::{Config, ConfigError, ConfigErrors, Level, Origin, Problem, Reloaded};
+use crate::config::{Config, ConfigError, ConfigErrors, Level, Origin, Problem, Reloaded, Upf};
 use crate::daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
 use crate::error::{ReloadError, RunError, StartError};
+use crate::open::first_missing;
 use crate::sd_notify::SdNotifier;
 
 /// A failure of the service.
@@ -42,13 +45,16 @@ pub trait Owner {
     fn set_log_level(&mut self, level: Level);
 }
 
-/// Starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one immediately; SIGHUP
+/// Waits until the interfaces and addresses of a configuration are there, starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one immediately; SIGHUP
 /// reloads the configuration, as the management API does. SIGUSR1 and SIGUSR2, which would end the process by default, are ignored with a line in the log: some
 /// tools send them to have a log file reopened, and this log is standard error.
+///
+/// A signal that comes while it waits for an interface ends it without a start.
 ///
 /// # Errors
 /// The failure that prevented the start, or that ended the daemon without a signal.
 pub fn run(
+    upf: &Upf,
     start: impl FnOnce() -> Result<Daemon, StartError>,
     owner: &mut impl Owner,
 ) -> Result<Totals, ServiceError> {
@@ -59,9 +65,45 @@ pub fn run(
         Signals::listen().map_err(ServiceError::Signals)?
     };
     let notifier = SdNotifier::from_env();
+    let mut signals = signals;
+    if runtime.block_on(wait_for_interfaces(upf, &mut signals, &notifier)).is_break() {
+        return Ok(Totals::default());
+    }
     let daemon = start().map_err(ServiceError::Start)?;
     notifier.notify("READY=1");
     runtime.block_on(until_end(daemon, signals, &notifier, owner)).map_err(ServiceError::Run)
+}
+
+/// How often the host is asked for what is missing.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How much longer the service manager is asked to wait for the start at each look, in microseconds.
+const EXTENSION: &str = "EXTEND_TIMEOUT_USEC=10000000";
+
+/// Waits for interfaces and addresses of the configuration that are not there, at most for `upf.interface_timeout`. Then opening them
+/// says what is wrong. `Break`: a signal ended it.
+async fn wait_for_interfaces(upf: &Upf, signals: &mut Signals, notifier: &SdNotifier) -> ControlFlow<()> {
+    let limit = upf.interface_timeout;
+    let (begin, mut looks, mut told) = (Instant::now(), interval(LOOK), None);
+    while let Some(missing) = first_missing(upf).filter(|_| begin.elapsed() < limit) {
+        if told.as_ref() != Some(&missing) {
+            let left = limit.saturating_sub(begin.elapsed());
+            warn!("waiting for {missing}, at most {:.1} s more (upf.interface_timeout)", left.as_secs_f64());
+            notifier.notify(&format!("STATUS=waiting for {missing}"));
+            told = Some(missing);
+        }
+        notifier.notify(EXTENSION);
+        tokio::select! {
+            _ = looks.tick() => {}
+            _ = signals.terminate.recv() => return ControlFlow::Break(()),
+            _ = signals.interrupt.recv() => return ControlFlow::Break(()),
+        }
+    }
+    if told.is_some() && first_missing(upf).is_none() {
+        info!("all interfaces and addresses are there after {:.1} s", begin.elapsed().as_secs_f64());
+        notifier.notify("STATUS=");
+    }
+    ControlFlow::Continue(())
 }
 
 /// The signals that the daemon handles.

@@ -4,7 +4,9 @@ use std::fmt;
 use std::net::IpAddr;
 
 use causeway_model::{ApplyAction, Gate};
-use causeway_types::{Direction, FarId, NetworkInstance, PdrId, QerId, Qfi, Seid, Teid, UrrId, Volume};
+use causeway_types::{
+    Direction, FarId, MacAddr, NetworkInstance, PdrId, QerId, Qfi, Seid, Teid, UrrId, Volume,
+};
 
 use crate::{Disposition, Egress};
 
@@ -44,6 +46,13 @@ pub enum SessionKey {
         /// The address.
         address: IpAddr,
     },
+    /// The destination address of a frame from an Ethernet data network.
+    Mac {
+        /// The data network.
+        network: NetworkInstance,
+        /// The address.
+        address: MacAddr,
+    },
 }
 
 /// The PDRs of a session that were compared with a packet.
@@ -67,6 +76,10 @@ pub enum PdrMismatch {
     NetworkInstance,
     /// The QFI is not among those of the PDR.
     Qfi,
+    /// The PDR is for frames to the session as a whole (ETHI), and this one is to a station that is not known.
+    EthernetSession,
+    /// No Ethernet packet filter matches.
+    EthernetFilters,
     /// No SDF filter matches.
     SdfFilters,
     /// The application is another, or is not detected yet.
@@ -84,6 +97,8 @@ impl fmt::Display for PdrMismatch {
             Self::Tunnel => "another tunnel",
             Self::NetworkInstance => "another network instance",
             Self::Qfi => "another QFI",
+            Self::EthernetSession => "the station is not known to belong to the session",
+            Self::EthernetFilters => "no Ethernet packet filter matches",
             Self::SdfFilters => "no SDF filter matches",
             Self::Application => "another application",
             Self::PredefinedRules => "no predefined rule matches",

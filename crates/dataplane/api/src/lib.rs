@@ -46,6 +46,7 @@ mod heavy_hitter;
 mod packet;
 mod session_state;
 mod settings;
+mod switch_state;
 mod topology;
 mod transmit_queue;
 
@@ -65,6 +66,7 @@ pub use heavy_hitter::{HeavyFlow, HeavyHitter, HeavyHitterList};
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
 pub use session_state::{BufferState, SessionDrops, SessionState, UrrState, UsageTotals};
 pub use settings::{Settings, UeAddresses};
+pub use switch_state::{AccountingPartition, AccountingSide, SwitchState, SwitchTable};
 pub use topology::{
     EchoConfig, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, N6Endpoint, Network, Routing, SliceLimit,
     Topology,

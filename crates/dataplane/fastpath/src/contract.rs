@@ -12,7 +12,7 @@ use causeway_dataplane::{
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
 use causeway_slowpath::lease::may_change_lookup;
-use causeway_types::{Seid, Time, WallClock};
+use causeway_types::{NetworkInstance, Seid, Time, WallClock};
 
 use crate::engine::FastPath;
 use crate::topology_index::TopologyIndex;
@@ -230,6 +230,10 @@ impl PacketEngine for FastPath {
 
     fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
         self.explanation(now, ingress, packet)
+    }
+
+    fn is_frame_for(&self, network: &NetworkInstance, frame: &[u8], session: Seid) -> bool {
+        self.slow_path.is_frame_for(network, frame, session)
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

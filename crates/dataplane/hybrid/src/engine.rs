@@ -395,6 +395,10 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
         self.switch.software_ref().capabilities()
     }
 
+    fn switch_state(&self) -> Option<causeway_dataplane::SwitchState> {
+        Some(self.switch.state())
+    }
+
     /// A plan of a session that the switch does not have is applied by the software alone.
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let now = self.at(now);

@@ -6,6 +6,7 @@
 //!   name which no program has any more does not compile.
 //! - [`profiles`] has the contract of each profile. It is generated from the P4Info that is committed beside the
 //!   programs, so no name, number or width is written twice.
+//! - [`stages()`] says in which stages of Tofino 1 the tables of a profile are.
 //! - [`p4info`] reads such a file, of either target; [`render`] converts it to the generated code. A test fails when
 //!   that is stale (`scripts/p4 contract` renews it).
 //!
@@ -25,6 +26,8 @@ pub mod names;
 pub mod p4info;
 pub mod profiles;
 pub mod render;
+mod stages;
 pub mod text;
 
 pub use contract::{Action, Contract, Counter, Field, Key, MatchKind, Meter, Reason, Register, Table, Unit};
+pub use stages::{TableStage, stages};

@@ -6,8 +6,8 @@ use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event,
-    GtpuPath, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology,
-    Transmit,
+    GtpuPath, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, SwitchState,
+    Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
@@ -195,6 +195,10 @@ impl Dataplane for RemoteSwitch {
     /// The counters of the software behind the switch, and the drops of the switch.
     fn counters(&self) -> Counters {
         self.switch.counters()
+    }
+
+    fn switch_state(&self) -> Option<SwitchState> {
+        Some(self.switch.state())
     }
 }
 

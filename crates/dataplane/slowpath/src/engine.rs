@@ -11,7 +11,7 @@ use causeway_dataplane::{
     SessionState, Settings, Topology, Transmit, Usage,
 };
 use causeway_model::{Applications, UeMac};
-use causeway_types::{Seid, Time, UrrId, WallClock};
+use causeway_types::{NetworkInstance, Seid, Time, UrrId, WallClock};
 
 use crate::Limits;
 use crate::application_class::ClassPairs;
@@ -260,6 +260,10 @@ impl PacketEngine for SlowPath {
 
     fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
         self.explanation(now, ingress, packet)
+    }
+
+    fn is_frame_for(&self, network: &NetworkInstance, frame: &[u8], session: Seid) -> bool {
+        self.sessions_for_frame(network, frame).contains(&session)
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

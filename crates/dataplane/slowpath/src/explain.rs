@@ -31,23 +31,34 @@ use crate::timers::Timers;
 /// Buffered packets that one packet may displace; of a larger one, the explanation says that the buffers are full.
 const DISPLACED: usize = 16;
 
+/// The sessions of a packet that is explained, at most: each is copied.
+const MAX_SESSIONS: usize = 64;
+
 /// The PDRs that were compared with a packet, and the one that matches, with its session.
-type PdrTrials = (Vec<SessionTrial>, Option<(Seid, PdrId)>);
+pub(crate) type PdrTrials = (Vec<SessionTrial>, Option<(Seid, PdrId)>);
 
 impl SlowPath {
-    /// Processes the packet in a copy of the state that concerns it, so that this state stays as it is. `None`: an
-    /// Ethernet frame, or a packet of an Ethernet session.
+    /// Processes the packet in a copy of the state that concerns it, so that this state stays as it is. `None`: it concerns
+    /// too many sessions.
     pub(crate) fn explanation(&self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
-        if matches!(ingress, Ingress::Ethernet { .. }) {
+        let candidates = match ingress {
+            Ingress::Ethernet { network } => self.sessions_for_frame(network, packet),
+            _ => self.sessions_for_packet(ingress, packet),
+        };
+        if candidates.len() > MAX_SESSIONS {
             return None;
         }
-        let candidates = self.sessions_for_packet(ingress, packet);
-        if candidates.iter().any(|seid| self.is_ethernet(*seid)) {
-            return None;
-        }
+        let is_frame = matches!(ingress, Ingress::Ethernet { .. })
+            || candidates.iter().any(|seid| self.is_ethernet(*seid));
         let mut copy = self.with_sessions(&candidates);
         let key = self.session_key(ingress, packet);
-        let (sessions, matched) = copy.try_pdrs(now, ingress, packet, &candidates).unwrap_or_default();
+        let trials = if is_frame {
+            (copy.stations, copy.neighbours) = self.ethernet_part(ingress, packet, &candidates);
+            copy.try_frame_pdrs(now, ingress, packet, &candidates)
+        } else {
+            copy.try_pdrs(now, ingress, packet, &candidates)
+        };
+        let (sessions, matched) = trials.unwrap_or_default();
         let mut rules = matched.and_then(|(seid, pdr)| copy.matched_rules(now, seid, pdr));
         let disposition = copy.receive(now, ingress, packet);
         if let Some(rules) = &mut rules {
@@ -108,6 +119,9 @@ impl SlowPath {
     }
 
     fn session_key(&self, ingress: &Ingress, packet: &[u8]) -> Option<SessionKey> {
+        if let Ingress::Ethernet { network } = ingress {
+            return Self::mac_key(network, packet);
+        }
         match (ingress, self.destination_of(ingress, packet)?) {
             (Ingress::Gtpu { .. }, Destination::Tunnel(teid, local)) => {
                 let qfi =
@@ -159,7 +173,11 @@ impl SlowPath {
     }
 
     /// The user packet within a packet, and its origin.
-    fn user_packet<'p>(&self, ingress: &Ingress, packet: &'p [u8]) -> Option<(PacketOrigin, &'p [u8])> {
+    pub(crate) fn user_packet<'p>(
+        &self,
+        ingress: &Ingress,
+        packet: &'p [u8],
+    ) -> Option<(PacketOrigin, &'p [u8])> {
         match ingress {
             Ingress::Gtpu { local, .. } => {
                 let packet = gtpu::Packet::parse(packet).ok()?;

@@ -23,7 +23,7 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
     info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
     let mut owner = Process { args, logs: logs.clone() };
-    let code = match service::run(|| start(&config), &mut owner) {
+    let code = match service::run(&config.upf, || start(&config), &mut owner) {
         Ok(totals) => {
             info!("stopped: {totals}");
             exit::OK

@@ -3,6 +3,7 @@
 mod cli;
 mod common;
 mod demo_interrupt;
+mod late_interface;
 mod log;
 mod memory;
 mod memory_server;

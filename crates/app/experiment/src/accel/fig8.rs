@@ -100,7 +100,8 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
                     curve("two entries, 65,536 buckets", |found| found.two_and_twice),
                     curve("Causeway, numbers of others", |found| found.foreign),
                 ],
-            },
+            }
+            .into(),
         )],
     })
 }

@@ -95,7 +95,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         title: "PFCP messages among packets of IoT devices (AccelUPF, figure 9)".into(),
         conditions: vec![
             ("mixes", "A 3.65, B 12.53, C 19.63, D 28.86, E 35.79 % PFCP messages (A table 2)".into()),
-            ("port", "11.94 million packets and messages a second (A table 1)".into()),
+            ("port", "11.94 million packets and messages/s (A table 1)".into()),
             ("messages", format!("{messages} a row and mix")),
             ("seed", common.seed.to_string()),
         ],
@@ -109,9 +109,10 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
                 title: "Without loss".into(),
                 x: "PFCP messages, %".into(),
                 is_logarithmic: false,
-                y: "million packets and messages a second".into(),
+                y: "million packets and messages/s".into(),
                 curves: selected.iter().zip(&measured).map(curve).collect(),
-            },
+            }
+            .into(),
         )],
     })
 }

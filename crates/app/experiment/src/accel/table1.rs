@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use causeway_accel::Reason;
-use causeway_show::{Cell, Column, Progress, Table};
+use causeway_show::{Bar, Bars, Cell, Column, Progress, Table};
 use causeway_types::Seid;
 
 use super::messages::{DataPlane, Session, deletion, establishment, handover};
@@ -125,21 +125,41 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
                 .into(),
         ],
         details: Vec::new(),
-        charts: Vec::new(),
+        charts: vec![("rates", chart(&selected, &measured).into())],
     })
+}
+
+fn chart(rows: &[(&str, Workload)], measured: &[Measured]) -> Bars {
+    let paper = PUBLISHED.iter().map(|design| Bar {
+        name: format!("{}: paper, measured", design.name),
+        values: vec![Some(design.pfcp / 1e6)],
+        is_of_others: true,
+    });
+    let model = rows.iter().zip(measured).map(|((name, _), measured)| Bar {
+        name: (*name).into(),
+        values: vec![Some(measured.rate / 1e6)],
+        is_of_others: false,
+    });
+    Bars {
+        title: "PFCP messages per second".into(),
+        x: String::new(),
+        groups: vec!["PFCP messages".into()],
+        y: "million/s".into(),
+        bars: paper.chain(model).collect(),
+    }
 }
 
 fn table(rows: &[(&str, Workload)], measured: &[Measured]) -> Table {
     let mut table = Table::new(vec![
         Column::new("design"),
-        Column::of("PFCP", "messages/s"),
+        Column::of("PFCP", "1/s"),
         Column::of("times paper", "AccelUPF, Tofino"),
-        Column::of("PFCP latency", "us"),
+        Column::of("PFCP latency", "µs"),
         Column::of("GTP-U", "Mpps"),
-        Column::of("GTP-U latency", "us"),
+        Column::of("GTP-U latency", "µs"),
         Column::of("request", "octets"),
         Column::of("answer", "octets"),
-        Column::of("passes", "a message"),
+        Column::of("passes", "1/message"),
         Column::of("to N4", "% of sessions"),
     ]);
     for published in &PUBLISHED {
@@ -150,10 +170,10 @@ fn table(rows: &[(&str, Workload)], measured: &[Measured]) -> Table {
             Cell::Number(published.pfcp_latency, 0),
             Cell::Number(published.gtp, 2),
             Cell::Number(published.gtp_latency, 0),
-            "".into(),
-            "".into(),
-            "".into(),
-            "".into(),
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
         ]);
     }
     for ((name, _), measured) in rows.iter().zip(measured) {
@@ -162,8 +182,8 @@ fn table(rows: &[(&str, Workload)], measured: &[Measured]) -> Table {
             Cell::Number(measured.rate, 0),
             Cell::Number(measured.rate / PAPER, 2),
             Cell::Number(measured.idle, 2),
-            "".into(),
-            "".into(),
+            Cell::Missing,
+            Cell::Missing,
             Cell::Number(measured.octets.0, 0),
             Cell::Number(measured.octets.1, 0),
             Cell::Number(measured.passes, 2),

@@ -87,14 +87,14 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     ];
     for (by, found) in ways {
         let goal = format!("decision after the end of a window, {by}, 99 % of windows, each game and length");
-        goals.push(Goal::at_most(&goal, 5.0, found, "ms, model"));
+        goals.push(Goal::at_most(&goal, 5.0, found, "ms, modelled"));
     }
     let verdicts = times.iter().filter(|time| time.window == 300).map(|time| time.verdict);
     goals.push(Goal::at_most(
         "verdict after the first packet, windows of 0.3 s",
         1.0,
         verdicts.fold(0.0, f64::max),
-        "s, model",
+        "s, modelled",
     ));
 
     let mut notes = vec![
@@ -153,7 +153,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         goals,
         notes,
         details,
-        charts: vec![("delay", chart(&times))],
+        charts: vec![("delay", chart(&times).into())],
     })
 }
 
@@ -352,11 +352,11 @@ fn time_table(times: &[Times]) -> Table {
         Column::new("flows"),
         Column::of("window", "s"),
         Column::new("windows"),
-        Column::of("decided by a packet after, median", "ms, model"),
-        Column::of("99 %", "ms, model"),
-        Column::of("longest", "ms, model"),
-        Column::of("by a timer, 99 %", "ms, model"),
-        Column::of("verdict after the first packet", "s, model"),
+        Column::of("decided by a packet after, median", "ms, modelled"),
+        Column::of("99 %", "ms, modelled"),
+        Column::of("longest", "ms, modelled"),
+        Column::of("by a timer, 99 %", "ms, modelled"),
+        Column::of("verdict after the first packet", "s, modelled"),
         Column::of("taken for gaming", "%"),
     ]);
     for time in times {
@@ -388,7 +388,7 @@ fn chart(times: &[Times]) -> Chart {
         title: "Time from the end of a window to its decision by the next packet".into(),
         x: "windows, %".into(),
         is_logarithmic: false,
-        y: "ms, model".into(),
+        y: "ms, modelled".into(),
         curves: times.iter().filter(|time| time.window == 300).map(curve).collect(),
     }
 }

@@ -66,7 +66,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
 }
 
 fn outcome(scored: Vec<Scored>, search: Option<Search>, notes: Vec<String>) -> Outcome {
-    let charts = search.as_ref().map(|search| ("depth", search.chart())).into_iter().collect();
+    let charts = search.as_ref().map(|search| ("depth", search.chart().into())).into_iter().collect();
     Outcome {
         name: "gaming-fig42",
         title: "Sessions, games and networks that were not seen (thesis, figure 42)".into(),

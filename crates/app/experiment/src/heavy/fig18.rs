@@ -101,7 +101,7 @@ fn table(measured: &[Measured]) -> Table {
     let mut table = Table::new(vec![
         Column::of("threshold", "Mbit/s"),
         Column::of("seconds begin at", "s"),
-        Column::of("heavy flows", "a second"),
+        Column::of("heavy flows", "1/s"),
         Column::of("lost", "%"),
         Column::of("new", "%"),
         Column::of("changed", "%"),

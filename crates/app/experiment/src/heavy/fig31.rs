@@ -99,7 +99,9 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             .seconds
             .iter()
             .enumerate()
-            .map(|(time, seconds)| (["short", "medium", "long"][time.min(2)], chart(&all, time, *seconds)))
+            .map(|(time, seconds)| {
+                (["short", "medium", "long"][time.min(2)], chart(&all, time, *seconds).into())
+            })
             .collect(),
         details: vec![
             ("Causeway at 144 KiB under other conditions".into(), conditions.0),

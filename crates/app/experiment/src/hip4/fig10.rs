@@ -3,7 +3,7 @@
 use causeway_plan::architecture::Architecture;
 use causeway_plan::profiles::{Population, Profile, Program, Ratio};
 use causeway_plan::search::largest;
-use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+use causeway_show::{Bar, Bars, Cell, Column, Progress, Table};
 
 use crate::ExperimentError;
 use crate::outcome::{Goal, Outcome};
@@ -76,7 +76,7 @@ pub fn run(progress: &mut Progress) -> Result<Outcome, ExperimentError> {
              of the map RAMs only; two partitions are two tables too, and at 1:5 and 1:10 there is more space for them than for one table.".into(),
         ],
         details: Vec::new(),
-        charts: vec![("ues", chart(&rows))],
+        charts: vec![("ues", chart(&rows).into())],
     })
 }
 
@@ -111,7 +111,7 @@ fn table(rows: &[Row]) -> Table {
     for (simple, ..) in RATIOS {
         columns.extend([
             Column::of(&format!("1:{simple}"), "UEs, planned"),
-            Column::of("paper's", "UEs, compiled"),
+            Column::of("paper, compiled", "UEs"),
         ]);
     }
     let mut table = Table::new(columns);
@@ -129,25 +129,23 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-fn chart(rows: &[Row]) -> Chart {
-    let ratios = || RATIOS.iter().map(|(simple, ..)| f64::from(*simple));
-    let curve = |row: &Row| Curve {
+fn chart(rows: &[Row]) -> Bars {
+    let planned = |row: &Row| Bar {
         name: format!("{}, partitions: {}", row.name(), row.program.partitions),
-        points: ratios().zip(row.ues.map(f64::from)).collect(),
-        is_dashed: false,
+        values: row.ues.map(|ues| Some(ues.into())).into(),
+        is_of_others: false,
     };
-    let of_paper = |row: &Row| Curve {
-        name: format!("{}, in the paper", row.name()),
-        points: ratios().zip(paper(row)).filter_map(|(ratio, ues)| Some((ratio, ues?))).collect(),
-        is_dashed: true,
+    let of_paper = |row: &Row| Bar {
+        name: format!("{}: paper, compiled", row.name()),
+        values: paper(row).into(),
+        is_of_others: true,
     };
-    let curves =
-        rows.iter().map(curve).chain(rows.iter().map(of_paper)).filter(|curve| !curve.points.is_empty());
-    Chart {
-        title: "Capacity in UEs".into(),
-        x: "simple UEs for each complex one".into(),
-        is_logarithmic: false,
-        y: "UEs (Causeway: planned; the paper: compiled)".into(),
-        curves: curves.collect(),
+    let bars = rows.iter().map(of_paper).chain(rows.iter().map(planned));
+    Bars {
+        title: "Capacity in UEs, planned".into(),
+        x: "complex UEs to simple ones".into(),
+        groups: RATIOS.map(|(simple, ..)| format!("1:{simple}")).into(),
+        y: "UEs".into(),
+        bars: bars.filter(|bar| bar.values.iter().any(Option::is_some)).collect(),
     }
 }

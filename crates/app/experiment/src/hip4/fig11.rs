@@ -73,13 +73,13 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
              so the report.".into(),
         ],
         details: Vec::new(),
-        charts: vec![("cdf", chart(&all, &measured))],
+        charts: vec![("cdf", chart(&all, &measured).into())],
     })
 }
 
 fn table(rows: &[Row], measured: &[Measured]) -> Table {
-    let ms = |name| Column::of(name, "ms, model");
-    let share = |name| Column::of(name, "%, model");
+    let ms = |name| Column::of(name, "ms, modelled");
+    let share = |name| Column::of(name, "%, modelled");
     let mut columns = vec![
         Column::new("counters are read by"),
         Column::new("reports"),
@@ -87,9 +87,9 @@ fn table(rows: &[Row], measured: &[Measured]) -> Table {
         ms("median"),
         ms("99 %"),
     ];
-    columns.extend([share("in 0.5 s"), share("in 1 s"), Column::of("paper's mean", "ms, measured")]);
-    columns.extend(["paper in 0.5 s", "paper in 1 s"].map(|name| Column::of(name, "%, measured")));
-    columns.extend(["counters read", "passes"].map(|name| Column::of(name, "1/s, model")));
+    columns.extend([share("in 0.5 s"), share("in 1 s"), Column::of("paper, measured: mean", "ms")]);
+    columns.extend(["paper, measured: in 0.5 s", "in 1 s"].map(|name| Column::of(name, "%")));
+    columns.extend(["counters read", "passes"].map(|name| Column::of(name, "1/s, modelled")));
     columns.extend(balance_columns());
     let mut table = Table::new(columns);
     for ((variant, mean, shares), Measured { reports, effort, ledger, .. }) in rows.iter().zip(measured) {
@@ -119,11 +119,11 @@ fn chart(rows: &[Row], measured: &[Measured]) -> Chart {
     let curve = |((variant, ..), measured): (&Row, &Measured)| {
         let points = measured.reports.distribution();
         let points = points.into_iter().map(|(seconds, share)| (seconds * 1e3, share)).collect();
-        Curve { name: variant.name.into(), points, is_dashed: false }
+        Curve { name: format!("{}: modelled", variant.name), points, is_dashed: false }
     };
     let mut curves: Vec<Curve> = rows.iter().zip(measured).map(curve).collect();
     let points = vec![(500.0, 0.738), (1000.0, 0.931)];
-    curves.push(Curve { name: "HiP4-UPF, in the paper".into(), points, is_dashed: true });
+    curves.push(Curve { name: "HiP4-UPF: paper, measured".into(), points, is_dashed: true });
     Chart {
         title: "Volume reports: distribution of the latency".into(),
         x: "ms (Causeway: model time; the paper: measured)".into(),

@@ -83,20 +83,19 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         goals,
         notes: vec![
             MODEL.into(),
-            "paper: the driver's costs from the paper's figures; slowest writes: all of its table 4 is attributed to the driver.".into(),
+            "paper's driver costs, modelled: the driver's costs from the paper's figures; slowest writes, modelled: all of its table 4 is attributed to the driver.".into(),
             "The paper does not state the beta of the baseline in its figure 12; its figures are in the row of 25 %.".into(),
         ],
         details: Vec::new(),
-        charts: vec![("cdf", chart(&all, &measured))],
+        charts: vec![("cdf", chart(&all, &measured).into())],
     })
 }
 
 fn table(rows: &[Row], measured: &[Measured]) -> Table {
-    let ms = |name| Column::of(name, "ms, model");
+    let ms = |name| Column::of(name, "ms, modelled");
     let mut columns = vec![Column::new("table access"), Column::new("driver"), Column::new("handovers")];
     columns.extend([ms("mean"), ms("median"), ms("99 %"), ms("longest")]);
-    columns
-        .extend([Column::of("paper's median", "ms, measured"), Column::of("paper's 99 %", "ms, measured")]);
+    columns.extend([Column::of("paper, measured: median", "ms"), Column::of("paper, measured: 99 %", "ms")]);
     columns.extend(balance_columns());
     let mut table = Table::new(columns);
     for ((variant, costs, paper), Measured { handovers, ledger, .. }) in rows.iter().zip(measured) {
@@ -127,7 +126,7 @@ fn chart(rows: &[Row], measured: &[Measured]) -> Chart {
     };
     let mut curves: Vec<Curve> = rows.iter().zip(measured).map(curve).collect();
     let paper = |name: &str, [median, late]: [f64; 2]| Curve {
-        name: format!("{name}, in the paper"),
+        name: format!("{name}: paper, measured"),
         points: vec![(median, 0.5), (late, 0.99)],
         is_dashed: true,
     };

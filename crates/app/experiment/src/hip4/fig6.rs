@@ -68,16 +68,16 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             "The paper gives the means at 25 % and 75 % without a number of UEs; here it is the capacity of its baseline.".into(),
         ],
         details: Vec::new(),
-        charts: vec![("beta", chart(&all, &measured))],
+        charts: vec![("beta", chart(&all, &measured).into())],
     })
 }
 
 fn table(rows: &[Row], measured: &[Measured]) -> Table {
-    let ms = |name| Column::of(name, "ms, model");
-    let paper = |name| Column::of(name, "ms, measured");
+    let ms = |name| Column::of(name, "ms, modelled");
+    let paper = || Column::of("paper, measured", "ms");
     let mut columns = vec![Column::new("table access"), Column::new("reports"), ms("report, mean")];
-    columns.extend([paper("paper's"), Column::new("handovers"), ms("handover, mean"), paper("paper's")]);
-    columns.extend([ms("handover, 99 %"), paper("paper's")]);
+    columns.extend([paper(), Column::new("handovers"), ms("handover, mean"), paper()]);
+    columns.extend([ms("handover, 99 %"), paper()]);
     columns.extend(balance_columns());
     let mut table = Table::new(columns);
     for ((variant, _, paper), Measured { handovers, reports, ledger, .. }) in rows.iter().zip(measured) {
@@ -103,12 +103,12 @@ fn table(rows: &[Row], measured: &[Measured]) -> Table {
 fn chart(all: &[Row], measured: &[Measured]) -> Chart {
     let rows = || all.iter().zip(measured).filter(|((_, beta, _), _)| *beta > 0);
     let ours = |name: &str, of: fn(&Measured) -> f64| Curve {
-        name: name.into(),
+        name: format!("{name}: modelled"),
         points: rows().map(|((_, beta, _), measured)| (f64::from(*beta), of(measured))).collect(),
         is_dashed: false,
     };
     let paper = |name: &str, place: usize| Curve {
-        name: format!("{name}, in the paper"),
+        name: format!("{name}: paper, measured"),
         points: rows()
             .filter_map(|((_, beta, paper), _)| Some((f64::from(*beta), *paper.as_ref()?.get(place)? / 1e3)))
             .collect(),

@@ -51,7 +51,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             (
                 "by rate",
                 format!(
-                    "up at the threshold, down at half of it for 2 s, strict, {} us in the software",
+                    "up at the threshold, down at half of it for 2 s, strict, {} µs in the software",
                     STAY.as_micros()
                 ),
             ),
@@ -65,7 +65,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
              ours are shares of a generated trace in simulated time."
                 .into(),
             "Tables 3 and 4 are resources of its P4 program: docs/hybrid.md says what is known of ours. Figures 14 and 15 are latencies of its \
-             hosts, which a simulation cannot show: 1.1 to 1.23 us on the switch, 0.45 to 0.85 ms in software."
+             hosts, which a simulation cannot show: 1.1 to 1.23 µs on the switch, 0.45 to 0.85 ms in software."
                 .into(),
             crate::heavy::GENERATED.into(),
         ],
@@ -94,14 +94,14 @@ fn measure(row: &Row, size: &Size, progress: &mut Progress) -> Result<Measured, 
 fn table(rows: &[Row], measured: &[Measured]) -> Table {
     let mut table = Table::new(vec![
         Column::new("threshold"),
-        Column::of("heavy hitters", "a second, thesis"),
+        Column::of("heavy hitters", "1/s, thesis"),
         Column::of("rules by rate", "mean"),
         Column::of("octets by rate", "%"),
         Column::of("packets by rate", "%"),
-        Column::of("factor by rate", "times"),
-        Column::of("changes by rate", "a second"),
+        Column::of("factor by rate", "×"),
+        Column::of("changes by rate", "1/s"),
         Column::of("packets as written", "%"),
-        Column::of("changes as written", "a second"),
+        Column::of("changes as written", "1/s"),
         Column::of("overtaken as written", "packets"),
     ]);
     for (row, Measured { by_rate, as_written }) in rows.iter().zip(measured) {

@@ -58,7 +58,7 @@ fn conditions(common: &Common) -> Vec<(&'static str, String)> {
         (
             "times",
             format!(
-                "round trip {:.2} us on idle links, a pass of the switch {:.3} us: 83 and 17 % of 3.1 us (X 7.3)",
+                "round trip {:.2} µs on idle links, a pass of the switch {:.3} µs: 83 and 17 % of 3.1 µs (X 7.3)",
                 2.0 * micros(ONE_WAY),
                 micros(PASS)
             ),
@@ -138,13 +138,13 @@ fn measure(
 fn rate_table(rows: &[Row], found: &[Found]) -> Table {
     let mut table = Table::new(vec![
         Column::new("packets"),
-        Column::of("rate", "M/s, model"),
-        Column::of("load", "Gbit/s, model"),
-        Column::of("paper's", "M/s, measured"),
+        Column::of("rate", "M/s, modelled"),
+        Column::of("load", "Gbit/s, modelled"),
+        Column::of("paper, measured", "M/s"),
         Column::of("difference", "%"),
-        Column::of("out", "octets a packet"),
-        Column::of("back", "octets a packet"),
-        Column::of("READs", "a packet"),
+        Column::of("out", "octets/packet"),
+        Column::of("back", "octets/packet"),
+        Column::of("READs", "1/packet"),
         Column::of("on the switch", "% of packets"),
     ]);
     for (row, found) in rows.iter().zip(found) {
@@ -181,9 +181,9 @@ pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<O
     let found = measure(common, rows, progress, &all, |found| rate_table(&all, found))?;
     let mut times = Table::new(vec![
         Column::new("packet"),
-        Column::of("paper", "us, measured"),
-        Column::of("the paper's design", "us, model"),
-        Column::of("ours", "us, model"),
+        Column::of("paper, measured", "µs"),
+        Column::of("the paper's design", "µs, modelled"),
+        Column::of("ours", "µs, modelled"),
     ]);
     let time = |design, is_slow| alone(&load(common, design, MEAN, SLOW, 10), is_slow);
     let of = |is_slow| [Design::Paper, OURS].map(|design| time(design, is_slow));
@@ -198,14 +198,14 @@ pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<O
     let load_of = |place: usize| found.get(place).map_or(0.0, |found| gigabits(found.rate, MEAN));
     goals.extend([
         Goal::at_least("ours", 700.0, load_of(2), "Gbit/s"),
-        Goal::at_most("ours, fast path", 3.1, (our_fast * 100.0).round() / 100.0, "us"),
-        Goal::at_most("ours, slow path", 9.0, our_slow, "us"),
+        Goal::at_most("ours, fast path", 3.1, (our_fast * 100.0).round() / 100.0, "µs"),
+        Goal::at_most("ours, slow path", 9.0, our_slow, "µs"),
     ]);
     // How it depends on the skew.
     let mut skews = Table::new(vec![
         Column::new("Zipf's exponent"),
         Column::of("on the switch", "% of packets"),
-        Column::of("load", "Gbit/s, model"),
+        Column::of("load", "Gbit/s, modelled"),
     ]);
     let mut points = Vec::new();
     for skew in [0.0, 0.7, 0.8, 0.9, 1.0] {
@@ -229,7 +229,7 @@ pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<O
             ("One packet on idle links".into(), times),
             ("Ours, by the skew of the traffic".into(), skews),
         ],
-        charts: vec![("skew", skew_chart(points, load_of(0)))],
+        charts: vec![("skew", skew_chart(points, load_of(0)).into())],
     })
 }
 
@@ -315,7 +315,8 @@ pub fn fig12(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
                 is_logarithmic: false,
                 y: "Gbit/s (model time)".into(),
                 curves,
-            },
+            }
+            .into(),
         )],
     })
 }
@@ -339,7 +340,7 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
     ];
     let all = common.rows_by_name(&all, |row| row.name)?;
     let table = |found: &[Latencies]| {
-        let us = |name| Column::of(name, "us, model");
+        let us = |name| Column::of(name, "µs, modelled");
         let mut table = Table::new(vec![
             Column::new("packets"),
             us("mean"),
@@ -347,8 +348,8 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
             us("95 %"),
             us("99 %"),
             us("longest"),
-            Column::of("within 5 us", "%"),
-            Column::of("within 20 us", "%"),
+            Column::of("within 5 µs", "%"),
+            Column::of("within 20 µs", "%"),
         ]);
         for (row, times) in all.iter().zip(found) {
             let at = |percent| Cell::Number(times.percentile(percent) * 1e6, 2);
@@ -382,7 +383,7 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         // With 40 PDRs, nine lookups one after the other.
         if row.pdrs == 10 {
             let within = times.within(f64::from(limit) * 1e-6);
-            goals.push(Goal::at_least(&format!("{}, within {limit} us", row.name), 99.0, within, "%"));
+            goals.push(Goal::at_least(&format!("{}, within {limit} µs", row.name), 99.0, within, "%"));
         }
     }
     let curves = all.iter().zip(&found).map(|(row, times)| {
@@ -391,7 +392,7 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
     });
     let chart = Chart {
         title: "Latency".into(),
-        x: "us (model time)".into(),
+        x: "µs (model time)".into(),
         is_logarithmic: false,
         y: "share of packets".into(),
         curves: curves.collect(),
@@ -404,12 +405,12 @@ pub fn fig13(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         goals,
         notes: vec![
             format!("Packets come by a Poisson process at {:.0} % of the highest rate of the row; the paper does not give its load.", PART_OF_RATE * 100.0),
-            "The paper: over 99 % within 5 us at 0 %; the mean of its fast path is about 3 us, of all 3.6 us. It reports 99 % within 20 us also with \
-             40 PDRs, where its nine lookups of 3 us one after the other take longer."
+            "The paper: over 99 % within 5 µs at 0 %; the mean of its fast path is about 3 µs, of all 3.6 µs. It reports 99 % within 20 µs also with \
+             40 PDRs, where its nine lookups of 3 µs one after the other take longer."
                 .into(),
         ],
         details: Vec::new(),
-        charts: vec![("cdf", chart)],
+        charts: vec![("cdf", chart.into())],
     })
 }
 
@@ -441,14 +442,14 @@ pub fn fig15(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
     };
     let paper = all.iter().filter_map(|row| Some((f64::from(row.pdrs), row.paper?))).collect();
     let chart = Chart {
-        title: "Flow entries written a second".into(),
+        title: "Flow entries written per second".into(),
         x: "searched PDRs".into(),
         is_logarithmic: false,
-        y: "million a second (the paper: measured; others: model time)".into(),
+        y: "million/s".into(),
         curves: vec![
-            curve("the paper", paper, true),
-            curve("the paper's design", of(false), true),
-            curve("ours", of(true), false),
+            curve("paper, measured", paper, true),
+            curve("the paper's design, modelled", of(false), true),
+            curve("ours, modelled", of(true), false),
         ],
     };
     Ok(Outcome {
@@ -459,7 +460,7 @@ pub fn fig15(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         goals,
         notes: note(),
         details: Vec::new(),
-        charts: vec![("inserts", chart)],
+        charts: vec![("inserts", chart.into())],
     })
 }
 
@@ -477,10 +478,10 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
     let table = |found: &[(Found, f64)]| {
         let mut table = Table::new(vec![
             Column::new("local state table"),
-            Column::of("load", "Gbit/s, model"),
-            Column::of("mean of the fast path", "us, model"),
-            Column::of("READs", "a packet"),
-            Column::of("writes of states", "a packet"),
+            Column::of("load", "Gbit/s, modelled"),
+            Column::of("mean of the fast path", "µs, modelled"),
+            Column::of("READs", "1/packet"),
+            Column::of("writes of states", "1/packet"),
             Column::of("most entries", ""),
         ]);
         for ((name, _), (found, fast)) in all.iter().zip(found) {
@@ -520,7 +521,7 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
     // Collisions at the paper's rate, with uniform flow rates: the worst case.
     let mut collisions = Table::new(vec![
         Column::of("entries", "buckets of two"),
-        Column::of("round trip", "us"),
+        Column::of("round trip", "µs"),
         Column::of("most in use", "entries"),
         Column::of("to the CPU", "% of packets"),
     ]);
@@ -607,10 +608,10 @@ fn collide(buckets: usize, round_trip: f64, packets: u64, seed: u64) -> (usize, 
 pub fn fig17(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let all = [2_u32, 8, 32, 64, 128];
     let table = |found: &[[f64; 3]]| {
-        let us = |name| Column::of(name, "us, model");
+        let us = |name| Column::of(name, "µs, modelled");
         let mut table = Table::new(vec![
             Column::new("buffered packets"),
-            Column::of("paper", "us, measured"),
+            Column::of("paper, measured", "µs"),
             us("one read at a time"),
             us("8 reads in flight"),
             us("8, at 90 % load of the link"),
@@ -654,11 +655,11 @@ pub fn fig17(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         goals: vec![
             reproduced("128 packets, one read at a time", last[0], 640.0),
             reproduced("2 packets, one read at a time", first[0], 10.0),
-            Goal::at_most("128 packets, 8 reads in flight", 100.0, last[1], "us"),
-            Goal::at_most("128 packets, 8 reads in flight, link at 90 %", 100.0, last[2], "us"),
+            Goal::at_most("128 packets, 8 reads in flight", 100.0, last[1], "µs"),
+            Goal::at_most("128 packets, 8 reads in flight, link at 90 %", 100.0, last[2], "µs"),
         ],
         notes: vec![format!(
-            "The paper gives 4 to 5 us for each packet, more than a lookup of 3.1 us: its packet is read, and makes the next read after \
+            "The paper gives 4 to 5 µs for each packet, more than a lookup of 3.1 µs: its packet is read, and makes the next read after \
              a pass of the switch in which the pointers, a state in memory, are read and written. One read at a time is here a read of \
              the pointer ({STATE} octets), then of the packet, with a pass of the switch after the latter. The ring is that of the data plane (`causeway_xplane::paging`)."
         )],
@@ -669,9 +670,10 @@ pub fn fig17(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
                 title: "Buffered packets".into(),
                 x: "packets".into(),
                 is_logarithmic: false,
-                y: "us (model time)".into(),
+                y: "µs (model time)".into(),
                 curves: vec![chart(0, "one read at a time"), chart(1, "8 reads in flight")],
-            },
+            }
+            .into(),
         )],
     })
 }
@@ -728,9 +730,9 @@ pub fn fig18(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
     let table = |found: &[Limited]| {
         let mut table = Table::new(vec![
             Column::new("UE"),
-            Column::of("before the limit", "Mbit/s a UE, model"),
+            Column::of("before the limit", "Mbit/s per UE, modelled"),
             Column::of("limit", "Mbit/s"),
-            Column::of("behind it", "Mbit/s a UE, model"),
+            Column::of("behind it", "Mbit/s per UE, modelled"),
             Column::of("error", "%"),
             Column::of("largest error of a UE", "%"),
         ]);
@@ -779,11 +781,11 @@ pub fn fig18(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         goals: goals.collect(),
         notes: vec![
             "Packets of 690 octets at equal gaps with 20 % jitter; tokens and their time are one state in the local state table of the data plane, \
-             loaded and written with a round trip of 2.5 us and up to 1 us more by chance; a burst of 10 ms. The paper: three UEs, error within 1 %."
+             loaded and written with a round trip of 2.5 µs and up to 1 µs more by chance; a burst of 10 ms. The paper: three UEs, error within 1 %."
                 .into(),
         ],
         details: Vec::new(),
-        charts: vec![("rates", chart)],
+        charts: vec![("rates", chart.into())],
     })
 }
 

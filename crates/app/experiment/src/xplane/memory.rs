@@ -280,15 +280,15 @@ fn alone(row: &Row, is_slow: bool, seed: u64) -> Span {
 fn table(rows: &[Row], measured: &[Measured]) -> Table {
     let mut table = Table::new(vec![
         Column::new("packets"),
-        Column::of("rate", "M/s, model"),
-        Column::of("paper's", "M/s, measured"),
+        Column::of("rate", "M/s, modelled"),
+        Column::of("paper, measured", "M/s"),
         Column::of("difference", "%"),
-        Column::of("load", "Gbit/s, model"),
+        Column::of("load", "Gbit/s, modelled"),
         Column::of("links out", "%"),
         Column::of("links back", "%"),
-        Column::of("READs", "a packet"),
-        Column::of("fast", "us, model"),
-        Column::of("slow", "us, model"),
+        Column::of("READs", "1/packet"),
+        Column::of("fast", "µs, modelled"),
+        Column::of("slow", "µs, modelled"),
     ]);
     for (row, measured) in rows.iter().zip(measured) {
         table.rows.push(vec![

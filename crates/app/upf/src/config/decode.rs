@@ -54,6 +54,9 @@ fn upf(upf: &mut Section<'_>) -> Upf {
             .value("max_macs_per_session", values::number(1..=65_535))
             .unwrap_or(default.max_macs_per_session),
         memory: upf.value("memory", Memory::read).unwrap_or_default(),
+        interface_timeout: upf
+            .value("interface_timeout", quantities::span)
+            .unwrap_or(default.interface_timeout),
         pfcp: upf.section("pfcp", pfcp),
         gtpu: upf.section("gtpu", gtpu),
         session: upf.list("session", session).unwrap_or(default.session),

@@ -34,6 +34,11 @@ pub const KEYS: &[Key] = &[
         "memory limit of the process, for example 2GiB; detect: the limits of cgroups, ulimit and host",
     ),
     key("upf.max_macs_per_session", "256", "maximum number of MAC addresses behind one Ethernet session"),
+    key(
+        "upf.interface_timeout",
+        "30s",
+        "how long the start waits for interfaces and addresses of this configuration; 0: it does not wait",
+    ),
     key("upf.pfcp.server[].address", "127.0.0.7", "N4 address, IPv4 or IPv6"),
     key("upf.pfcp.server[].dev", "none", "interface whose addresses to use instead of `address`"),
     key("upf.pfcp.server[].port", "8805", "UDP port of N4"),
@@ -127,7 +132,7 @@ pub const KEYS: &[Key] = &[
         "tun: a TUN device; af_xdp: AF_XDP sockets on the Ethernet interface `dev`",
     ),
     key("upf.session[].gateway", "none", "address of the UPF on the TUN device, inside the subnet"),
-    key(
+    live(
         "upf.session[].nat",
         "false",
         "true: the kernel masquerades UE addresses behind the outgoing interface (nftables, mode tun)",

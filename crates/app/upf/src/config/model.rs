@@ -66,6 +66,9 @@ pub struct Upf {
     pub memory: Memory,
     /// Maximum number of MAC addresses behind one Ethernet session.
     pub max_macs_per_session: u32,
+    /// How long the start waits for interfaces and addresses that are not there yet.
+    #[serde(serialize_with = "span")]
+    pub interface_timeout: Span,
     /// N4.
     pub pfcp: Pfcp,
     /// N3 and N9.
@@ -123,6 +126,7 @@ impl Default for Upf {
             max_pdrs_per_session: 64,
             memory: Memory::default(),
             max_macs_per_session: 256,
+            interface_timeout: Span::from_secs(30),
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],

@@ -62,7 +62,8 @@ impl Upf {
     /// `start` is the configuration that it was started with, which opened its devices.
     ///
     /// - A UE address pool may come or change on a TUN device that was opened at the start, and go if no other pool has to
-    ///   wait for a restart.
+    ///   wait for a restart. Address translation of a pool may begin and end; its gateway stays until a restart, since the
+    ///   kernel has no route to the pool while its address changes.
     /// - A forwarding policy may come or change if there was one at the start, or a tunnel over N6: otherwise SMFs were
     ///   told that there are none. One that goes stays until a restart, since rules may name it.
     /// - The rates of a slice may change, the set of slices not.
@@ -128,6 +129,7 @@ impl Upf {
                 ue_pool: session.ue_pool,
                 pool_identity: session.pool_identity.clone(),
                 framed_routes: session.framed_routes.clone(),
+                nat: session.nat,
                 ..known.clone()
             }),
             None => has_device(session).then(|| session.clone()),
@@ -203,7 +205,8 @@ mod tests {
         let wider = upf("session: [{subnet: 10.48.0.0/16, mtu: 1300}]");
         assert_eq!(subnets(&next.with_live_keys(&wider, &start)), subnets(&next));
         let moved = upf("session: [{subnet: 10.45.0.0/16, gateway: 10.45.0.9, nat: true}]");
-        assert_eq!(start.with_live_keys(&moved, &start).session, start.session);
+        let nat = Session { nat: true, ..start.session[0].clone() };
+        assert_eq!(start.with_live_keys(&moved, &start).session, [nat]);
         let switch = Upf { dataplane: crate::config::DataPlane::named("switch").unwrap(), ..start.clone() };
         assert_eq!(switch.with_live_keys(&new, &switch).session, switch.session);
     }

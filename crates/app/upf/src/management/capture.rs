@@ -65,6 +65,15 @@ impl Interface {
         (Self::NetworkOut, "N6 out", "IP packets to data networks"),
     ];
 
+    /// Its link type and description for an Ethernet session.
+    const fn of_ethernet(self, description: &'static str) -> (DataLink, &'static str) {
+        match self {
+            Self::GtpuIn | Self::GtpuOut => (DataLink::RAW, description),
+            Self::NetworkIn => (DataLink::ETHERNET, "frames from Ethernet data networks"),
+            Self::NetworkOut => (DataLink::ETHERNET, "frames to Ethernet data networks"),
+        }
+    }
+
     const fn of_ingress(ingress: &Ingress) -> Self {
         match ingress {
             Ingress::Gtpu { .. } => Self::GtpuIn,
@@ -144,8 +153,9 @@ impl CaptureQuery {
 
 /// The packets of a session from now on, in and out, as a pcapng file.
 ///
-/// Its interfaces are `N3 in`, `N3 out`, `N6 in` and `N6 out`, all with packets from the IP header on; GTP-U messages have
-/// headers of IP and UDP as the data plane knows them, without checksum over IPv4. A comment to each packet has its rules
+/// Its interfaces are `N3 in`, `N3 out`, `N6 in` and `N6 out`, all with packets from the IP header on, but those of N6 with
+/// Ethernet frames for an Ethernet session; GTP-U messages have headers of IP and UDP as the data plane knows them, without
+/// checksum over IPv4. A comment to each packet has its rules
 /// and what became of it. The file has the packets themselves: user data of the session.
 ///
 /// A packet thread observes at most 2000 received packets in a second, and as many that leave a buffer or that a change of
@@ -163,7 +173,7 @@ impl CaptureQuery {
         (status = 400, description = "This is no SEID, or a parameter is unknown or malformed", body = ProblemView, content_type = "application/problem+json"),
         (status = 403, description = "Packets are not shown here, see `upf.management.capture`; or not from there", body = ProblemView, content_type = "application/problem+json"),
         (status = 404, description = "There is no such session", body = ProblemView, content_type = "application/problem+json"),
-        (status = 501, description = "The packets of the data plane pass elsewhere", body = ProblemView, content_type = "application/problem+json"),
+        (status = 501, description = "The packets pass on a P4 switch", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "Too many sessions are watched, or the daemon is busy", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -176,7 +186,7 @@ pub(super) async fn capture(
     let bounds = query.bounds()?;
     let watch =
         SessionWatch::begin(management, text.clone(), bounds.snaplen as usize, bounds.duration).await?;
-    let file = CaptureFile::new(&text, bounds).map_err(|_| Refusal::Unhealthy)?;
+    let file = CaptureFile::new(&text, bounds, watch.is_ethernet()).map_err(|_| Refusal::Unhealthy)?;
     let (client, chunks) = StreamClient::new(mark.clone());
     tokio::spawn(run(watch, file, client));
     mark.set();
@@ -260,7 +270,7 @@ struct CaptureFile {
 
 impl CaptureFile {
     /// The head of a file about the session of this name.
-    fn new(session: &str, bounds: Bounds) -> Result<Self, PcapError> {
+    fn new(session: &str, bounds: Bounds, is_ethernet: bool) -> Result<Self, PcapError> {
         let section = SectionHeaderBlock {
             // In this one the crate writes all times as the format has them: the upper half first.
             endianness: Endianness::Big,
@@ -274,8 +284,12 @@ impl CaptureFile {
             ..SectionHeaderBlock::default()
         };
         let mut writer = PcapNgWriter::with_section_header(Vec::new(), section)?;
-        for (_, name, description) in Interface::ALL {
-            let mut block = InterfaceDescriptionBlock::new(DataLink::RAW, bounds.snaplen);
+        for (interface, name, description) in Interface::ALL {
+            let (link, description) = match is_ethernet {
+                true => interface.of_ethernet(description),
+                false => (DataLink::RAW, description),
+            };
+            let mut block = InterfaceDescriptionBlock::new(link, bounds.snaplen);
             block.options.push(InterfaceDescriptionOption::IfName(Cow::Borrowed(name)));
             block.options.push(InterfaceDescriptionOption::IfDescription(Cow::Borrowed(description)));
             block.options.push(InterfaceDescriptionOption::IfTsResol(NANOSECONDS));
@@ -449,6 +463,12 @@ impl Comments {
             Disposition::Dropped(why) => {
                 let view = reason(why);
                 format!("dropped, {}: {}", view.reason, view.meaning)
+            }
+            // A frame to a group, of which others have copies.
+            Disposition::Forwarded
+                if matches!(packet.ingress, Ingress::Ethernet { .. }) && packet.sent.is_empty() =>
+            {
+                "no copy for this session".to_owned()
             }
             what => disposition(what).to_owned(),
         };

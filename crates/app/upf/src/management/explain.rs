@@ -168,6 +168,7 @@ pub(super) fn shown(explanation: Explanation) -> ExplanationView {
                 let qfi = qfi.map_or_else(String::new, |qfi| format!(", QFI {qfi}"));
                 format!("TEID {teid} at {local}{qfi}")
             }
+            SessionKey::Mac { network, address } => format!("MAC address {address} in {network}"),
             SessionKey::UeAddress { network, address } => format!("UE {address} in {network}"),
         }),
         sessions: explanation

@@ -20,6 +20,7 @@ mod query;
 mod refusal;
 mod server;
 mod session_watch;
+mod switch;
 mod system;
 mod trace;
 pub mod views;

@@ -86,9 +86,19 @@ pub(super) enum Refusal {
     Packet(&'static str),
     /// The data plane does not explain the packet.
     #[error(
-        "packets of this kind are not explained: those of a P4 switch pass elsewhere, and those of Ethernet sessions have no rules that are explained"
+        "the data plane does not explain this packet: packets of a P4 switch pass on the switch, and a frame to a group of more than 64 sessions \
+         concerns too many"
     )]
     Unexplained,
+    /// The packets of the session pass on a switch outside this process.
+    #[error(
+        "packets pass on the P4 switch at {0} and not through this process, which cannot show them: capture them on the links of the switch, for \
+         example by a mirror session of it; counters and drops of the session are in `causeway session`"
+    )]
+    OnSwitch(String),
+    /// The session has no rules by which packets find it.
+    #[error("the session has no PDR with a local tunnel or a UE address: no packet is for it")]
+    NoKeys,
     /// Too many clients listen to events.
     #[error("{} clients listen to events already: close one, or try again later", super::events::STREAMS)]
     TooManyStreams,
@@ -112,7 +122,7 @@ impl Refusal {
             Self::Query(_) | Self::NoSeid(_) | Self::NoLevel(_) | Self::Packet(_) => StatusCode::BAD_REQUEST,
             Self::Configuration(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnknownSession(_) | Self::UnknownAssociation | Self::UnknownPath => StatusCode::NOT_FOUND,
-            Self::Unexplained => StatusCode::NOT_IMPLEMENTED,
+            Self::Unexplained | Self::OnSwitch(_) | Self::NoKeys => StatusCode::NOT_IMPLEMENTED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NoApiHere | Self::OtherHost | Self::WebPage | Self::Capture(_) => StatusCode::FORBIDDEN,

@@ -67,9 +67,12 @@ impl SessionWatch {
         let permit = management.watches.clone().try_acquire_owned().map_err(|_| Refusal::TooManyWatches)?;
         let keys = keys(&management, seid).await?.ok_or(Refusal::UnknownSession(seid))?;
         if keys.is_empty() {
-            return Err(Refusal::Unexplained);
+            return Err(Refusal::NoKeys);
         }
         let (watch, observations) = Watch::new(keys.clone(), snaplen);
+        if let Some((_, address)) = management.upf().remote_switch() {
+            return Err(Refusal::OnSwitch(address.to_owned()));
+        }
         management.workers.watch(&watch);
         // The answers come behind the watch: it is in force now.
         probe(&management).await?;
@@ -77,6 +80,11 @@ impl SessionWatch {
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ends = Instant::now() + duration;
         Ok(Self { management, seid, keys, watch, observations, refresh, ends, _permit: permit })
+    }
+
+    /// Whether it is an Ethernet session.
+    pub(super) const fn is_ethernet(&self) -> bool {
+        self.keys.is_ethernet()
     }
 
     /// The next step. A call that is cancelled loses no observation.
@@ -126,14 +134,13 @@ impl SessionWatch {
 /// The keys of a session's packets; `None`: there is no such session.
 async fn keys(management: &Management, seid: Seid) -> Result<Option<WatchKeys>, Refusal> {
     let found = management.ask(|reply| ManagementRequest::Session { seid, reply }).await?;
-    Ok(found.map(|session| WatchKeys::of_rules(&session.rules)))
+    Ok(found.map(|session| WatchKeys::of_rules(seid, &session.rules)))
 }
 
-/// Refuses where packets are not explained, as in a data plane whose packets pass elsewhere.
+/// Waits until all packet threads have executed what they were told before.
 async fn probe(management: &Management) -> Result<(), Refusal> {
     let network = NetworkInstance::new("");
-    let explained = in_time(management.workers.explain(Ingress::Ip { network }, Vec::new())).await?;
-    explained.map(drop).ok_or(Refusal::Unexplained)
+    in_time(management.workers.explain(Ingress::Ip { network }, Vec::new())).await.map(drop)
 }
 
 /// The queue to the connection of a client.

@@ -5,6 +5,7 @@ mod address_translation;
 mod ethernet;
 mod forwarding;
 mod gtpu;
+mod late;
 mod management;
 mod neighbours;
 mod network;
@@ -22,6 +23,7 @@ pub(crate) use address::{addresses, connected, n4_addresses, smf_networks, told_
 pub use address_translation::NatError;
 pub(crate) use address_translation::{AddressTranslation, address_translation};
 pub(crate) use forwarding::{KernelForwarding, forwarding_advice, kernel_forwarding};
+pub(crate) use late::first_missing;
 pub use management::AccessError;
 pub(crate) use management::{ManagementControl, management_listeners};
 pub(crate) use neighbours::neighbours;

@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, ReceiveSource, Topology, Transmit, TransmitQueue};
-use causeway_packet::Batch;
+use causeway_packet::{Batch, Frame};
 use causeway_ports::PortError;
 use causeway_ports::capture::Passage;
-use causeway_types::Time;
+use causeway_types::{Seid, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::egress_ports::EgressPorts;
@@ -113,15 +113,21 @@ impl WorkerContext {
             self.out.transmit(egress, packet);
         }
         self.out.send_all()?;
-        let of_sent = |(egress, packet): (Egress, Vec<u8>)| SentPacket {
-            octets: packet.len(),
-            image: PacketImage::of(Passage::Out, egress.meta(), &packet, snaplen),
-            egress,
-        };
+        let of_sent = |(egress, packet): (Egress, Vec<u8>)| SentPacket::new(egress, &packet, snaplen);
         let sent = sent.into_iter().map(of_sent).collect();
         let image = PacketImage::of(Passage::In, ingress.meta(), packet, snaplen);
         let (time, octets) = (SystemTime::now(), packet.len());
         Ok(ProcessedPacket { time, ingress, octets, image, explanation, disposition, sent })
+    }
+
+    /// A frame from an Ethernet data network is for this session.
+    pub(super) fn is_frame_for(&self, source: ReceiveSource, frame: &Frame<'_>, session: Seid) -> bool {
+        match self.topology().ingress(source, &frame.meta) {
+            Some(Ingress::Ethernet { network }) => {
+                self.data_plane.is_frame_for(&network, frame.data, session)
+            }
+            _ => false,
+        }
     }
 
     /// The topology.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{
     Applied, ApplyError, Counters, Event, Explanation, GtpuPath, HeavyHitterList, HeavyHitterSettings,
-    HostReachability, Ingress, NamedCounter, PathState, Plan, SessionState, Settings,
+    HostReachability, Ingress, NamedCounter, PathState, Plan, SessionState, Settings, SwitchState,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -36,6 +36,8 @@ pub(super) enum Command<K> {
     Snapshot(oneshot::Sender<Snapshot>),
     /// Return the state of a session.
     SessionState(Seid, oneshot::Sender<Option<SessionState>>),
+    /// Return the state of the P4 switch.
+    SwitchState(oneshot::Sender<Option<SwitchState>>),
     /// Return what would become of a packet.
     Explain(Arc<(Ingress, Vec<u8>)>, oneshot::Sender<Option<Explanation>>),
     /// Return the supervised paths: at most so many behind this one.
@@ -149,6 +151,9 @@ pub(super) trait Questions: Send + Sync {
     /// Requests the state of a session.
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>);
 
+    /// Requests the state of the P4 switch.
+    fn switch_state(&self, reply: oneshot::Sender<Option<SwitchState>>);
+
     /// Requests what would become of a packet.
     fn explain(&self, packet: Arc<(Ingress, Vec<u8>)>, reply: oneshot::Sender<Option<Explanation>>);
 
@@ -179,6 +184,12 @@ impl SnapshotClient {
     pub async fn session_state(&self, session: Seid) -> Option<Option<(usize, SessionState)>> {
         let states = self.ask_all(|thread, reply| thread.session_state(session, reply)).await?;
         Some(states.into_iter().enumerate().find_map(|(number, state)| Some((number, state?))))
+    }
+
+    /// The state of the P4 switch; `None` when a thread has ended. The inner `None`: there is no switch.
+    pub async fn switch_state(&self) -> Option<Option<SwitchState>> {
+        let states = self.ask_all(|thread, reply| thread.switch_state(reply)).await?;
+        Some(states.into_iter().flatten().next())
     }
 
     /// What would become of a packet, by the thread that has its session; `None` when a thread has ended. The inner `None`:

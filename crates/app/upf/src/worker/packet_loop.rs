@@ -357,6 +357,9 @@ impl PacketLoop {
                     // As above.
                     drop(reply.send(state));
                 }
+                Ok(Command::SwitchState(reply)) => {
+                    drop(reply.send(self.context.data_plane().switch_state()));
+                }
                 Ok(Command::Explain(packet, reply)) => {
                     let (ingress, octets) = &*packet;
                     let explained = self.context.data_plane().explain(self.clock.now(), ingress, octets);

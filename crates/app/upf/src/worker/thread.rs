@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::{io, mem};
 
-use causeway_dataplane::{Explanation, GtpuPath, Ingress, PathState, SessionState};
+use causeway_dataplane::{Explanation, GtpuPath, Ingress, PathState, SessionState, SwitchState};
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
@@ -135,6 +135,10 @@ impl<K: Send> Questions for Questioner<K> {
 
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>) {
         self.ask(Command::SessionState(session, reply));
+    }
+
+    fn switch_state(&self, reply: oneshot::Sender<Option<SwitchState>>) {
+        self.ask(Command::SwitchState(reply));
     }
 
     fn explain(&self, packet: Arc<(Ingress, Vec<u8>)>, reply: oneshot::Sender<Option<Explanation>>) {

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Disposition, Egress, Explanation, Ingress, ReceiveSource, Transmit};
-use causeway_model::RuleSet;
+use causeway_dataplane::{Disposition, Egress, Explanation, Ingress, MatchedRules, ReceiveSource, Transmit};
+use causeway_model::{PduSessionType, RuleSet};
 use causeway_packet::{BATCH, Batch, Frame, Meta, gtpu};
 use causeway_ports::PortError;
 use causeway_ports::capture::{Passage, outer_headers};
-use causeway_types::{IpNet, Teid, Time};
+use causeway_types::{IpNet, Seid, Teid, Time};
 use tokio::sync::mpsc;
 
 use super::context::WorkerContext;
@@ -32,19 +32,23 @@ const QUEUE: usize = 1024;
 /// Maximum number of octets of packets that wait for one client. Further observations are lost to it, and counted.
 const QUEUED_OCTETS: usize = 4 << 20;
 
-/// The packets that a watch concerns: those to the local tunnels of a session, and those from a data network to its UE.
+/// The packets that a watch concerns: those to the local tunnels of a session, and those from a data network to its UE; of an
+/// Ethernet session, the frames that the data plane has for it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct WatchKeys {
     tunnels: Vec<(IpAddr, Teid)>,
     ues: Vec<IpNet>,
     /// The tunnels that its FARs lead to, for packets that no received one causes.
     remotes: Vec<(IpAddr, Teid)>,
+    /// The session, if it is an Ethernet session.
+    frames_of: Option<Seid>,
 }
 
 impl WatchKeys {
-    /// The keys of the packets to which these rules apply.
-    pub(crate) fn of_rules(rules: &RuleSet) -> Self {
-        let mut keys = Self::default();
+    /// The keys of the packets to which these rules of a session apply.
+    pub(crate) fn of_rules(session: Seid, rules: &RuleSet) -> Self {
+        let frames_of = (rules.pdu_type == PduSessionType::Ethernet).then_some(session);
+        let mut keys = Self { frames_of, ..Self::default() };
         let of_fars = rules.fars.values().flat_map(of_far);
         for key in keys_of_pdrs(rules.pdrs.values()).into_iter().chain(of_fars) {
             match key {
@@ -56,9 +60,14 @@ impl WatchKeys {
         keys
     }
 
-    /// No packet has one of them: packets of Ethernet sessions are not watched.
+    /// No packet has one of them.
     pub(crate) fn is_empty(&self) -> bool {
-        self.tunnels.is_empty() && self.ues.is_empty()
+        self.tunnels.is_empty() && self.ues.is_empty() && !self.is_ethernet()
+    }
+
+    /// They are those of an Ethernet session.
+    pub(crate) const fn is_ethernet(&self) -> bool {
+        self.frames_of.is_some()
     }
 
     /// A received frame has one of the keys.
@@ -83,6 +92,27 @@ impl WatchKeys {
             Egress::Ip { .. } => self.has_ue(ends(packet).map(|(from, _)| from)),
             Egress::Ethernet { .. } => false,
         }
+    }
+
+    /// A frame from an Ethernet data network is for the session.
+    fn admit_frame(&self, context: &WorkerContext, source: ReceiveSource, frame: &Frame<'_>) -> bool {
+        self.frames_of.is_some_and(|session| context.is_frame_for(source, frame, session))
+    }
+
+    /// The part of an observed frame from a network that concerns the session: a group frame is copied to others, too.
+    fn part_of(&self, processed: &ProcessedPacket) -> ProcessedPacket {
+        let mut part = processed.clone();
+        part.sent.retain(|sent| match (&sent.egress, sent.teid) {
+            (Egress::Gtpu { peer, .. }, Some(teid)) => self.remotes.contains(&(peer.ip(), teid)),
+            (Egress::Gtpu { .. }, None) => false,
+            (Egress::Ip { .. } | Egress::Ethernet { .. }, _) => true,
+        });
+        let is_own = |rules: &MatchedRules| Some(rules.session) == self.frames_of;
+        part.explanation = part.explanation.filter(|it| it.rules.as_ref().is_none_or(is_own));
+        if let Some(explanation) = &mut part.explanation {
+            explanation.sessions.retain(|trial| Some(trial.session) == self.frames_of);
+        }
+        part
     }
 
     fn has_ue(&self, address: Option<IpAddr>) -> bool {
@@ -173,11 +203,22 @@ pub(crate) struct SentPacket {
     pub(crate) egress: Egress,
     /// Its length from the GTP-U or IP header on, in octets.
     pub(crate) octets: usize,
+    /// The TEID of a GTP-U message.
+    pub(crate) teid: Option<Teid>,
     /// Its octets; `None`: no watch asks for them.
     pub(crate) image: Option<PacketImage>,
 }
 
-/// A packet from the IP header on; a GTP-U message with IP and UDP headers.
+impl SentPacket {
+    /// A packet with at most so many of its octets.
+    pub(super) fn new(egress: Egress, packet: &[u8], snaplen: usize) -> Self {
+        let teid = if matches!(egress, Egress::Gtpu { .. }) { teid(packet) } else { None };
+        let image = PacketImage::of(Passage::Out, egress.meta(), packet, snaplen);
+        Self { egress, octets: packet.len(), teid, image }
+    }
+}
+
+/// A packet from the IP or Ethernet header on; a GTP-U message with IP and UDP headers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PacketImage {
     /// The length of the packet, in octets.
@@ -327,6 +368,11 @@ impl Watch {
         Self { keys, ..self.clone() }
     }
 
+    /// A received frame concerns the watch.
+    fn admits(&self, context: &WorkerContext, source: ReceiveSource, frame: &Frame<'_>) -> bool {
+        self.keys.admit(source, frame) || self.keys.admit_frame(context, source, frame)
+    }
+
     /// Queues an observation, if it fits.
     fn queue(&self, missed: &MissedCount, observation: &Arc<Observation>) {
         let octets = observation.stored();
@@ -381,8 +427,7 @@ impl ReleasedPackets {
             }
             return;
         }
-        let image = PacketImage::of(Passage::Out, egress.meta(), packet, snaplen);
-        let packet = SentPacket { egress: egress.clone(), octets: packet.len(), image };
+        let packet = SentPacket::new(egress.clone(), packet, snaplen);
         let observation = Arc::new(Observation::Released { time, packet });
         concerned.iter().for_each(|watch| watch.queue(&watch.state.released, &observation));
     }
@@ -446,7 +491,7 @@ impl Watches {
         batch: &mut Batch,
     ) -> Result<(), PortError> {
         let chosen: ArrayVec<bool, BATCH> =
-            batch.frames().map(|frame| self.choose(now, source, &frame)).collect();
+            batch.frames().map(|frame| self.choose(context, now, source, &frame)).collect();
         if !chosen.contains(&true) {
             return context.process(now, source, batch);
         }
@@ -464,25 +509,37 @@ impl Watches {
                 continue;
             }
             let Some(ingress) = context.topology().ingress(source, &frame.meta) else { continue };
-            let own = || self.watches.iter().filter(|watch| watch.keys.admit(source, &frame));
-            let snaplen = if is_chosen { own().map(|watch| watch.snaplen).max().unwrap_or(0) } else { 0 };
+            let admits = |watch: &&Watch| is_chosen && watch.admits(context, source, &frame);
+            let own: ArrayVec<&Watch, WATCHES> = self.watches.iter().filter(admits).collect();
+            let snaplen = own.iter().map(|watch| watch.snaplen).max().unwrap_or(0);
             let processed = context.observe(now, ingress, frame.data, snaplen)?;
-            let observation = Arc::new(Observation::Processed(processed));
-            if is_chosen {
-                own().for_each(|watch| watch.queue(watch.state.received(source), &observation));
+            if matches!(source, ReceiveSource::Ethernet(_)) {
+                for watch in own {
+                    let part = Arc::new(Observation::Processed(watch.keys.part_of(&processed)));
+                    watch.queue(watch.state.received(source), &part);
+                }
+            } else {
+                let observation = Arc::new(Observation::Processed(processed));
+                own.iter().for_each(|watch| watch.queue(watch.state.received(source), &observation));
             }
         }
         if self.run.is_empty() { Ok(()) } else { context.process(now, source, &mut self.run) }
     }
 
     /// A frame is to be observed: a watch concerns it, and the rate admits it.
-    fn choose(&mut self, now: Time, source: ReceiveSource, frame: &Frame<'_>) -> bool {
-        if !self.watches.iter().any(|watch| watch.keys.admit(source, frame)) {
+    fn choose(
+        &mut self,
+        context: &WorkerContext,
+        now: Time,
+        source: ReceiveSource,
+        frame: &Frame<'_>,
+    ) -> bool {
+        if !self.watches.iter().any(|watch| watch.admits(context, source, frame)) {
             return false;
         }
         let admits = self.rate.admit(now.as_nanos());
         if !admits {
-            for watch in self.watches.iter().filter(|watch| watch.keys.admit(source, frame)) {
+            for watch in self.watches.iter().filter(|watch| watch.admits(context, source, frame)) {
                 watch.state.received(source).not_observed.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -550,6 +607,7 @@ mod tests {
             tunnels: Vec::new(),
             ues: vec!["2001:db8:cafe:1::/64".parse().unwrap()],
             remotes: vec![(PEER.into(), Teid::new(7).unwrap())],
+            frames_of: None,
         };
         let other = Ipv6Addr::new(0x2001, 0xdb8, 0xcafe, 2, 0, 0, 0, 2);
         let network = Egress::Ip { network: NetworkInstance::new("internet") };

@@ -7,6 +7,7 @@ mod config_errors;
 mod config_keys;
 mod config_steering;
 mod daemon;
+mod ethernet_capture;
 mod framed_routes;
 mod heavy_hitters;
 mod log_lines;

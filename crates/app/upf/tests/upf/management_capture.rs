@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use causeway_packet::{Ip, Meta, Udp};
 use causeway_types::{Span, Teid};
-use causeway_upf::config::{Capture, GtpuMode, GtpuServer, N6Mode, Session as DataNetwork};
+use causeway_upf::config::{Capture, DataPlane, GtpuMode, GtpuServer, N6Mode, Session as DataNetwork};
 use causeway_upf::management::views::ProblemView;
 use causeway_upf::{Daemon, StartError};
 use pcap_file::DataLink;
@@ -21,13 +21,18 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use crate::common::far::far_end;
 use crate::common::namespace::{in_namespace, in_namespace_of_root};
 use crate::common::smf::{Session, Smf};
-use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, loopback, next, packet, run};
+use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, fetch, loopback, next, packet, run};
 
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
 
 fn start() -> (Running, Smf, Gnb) {
+    start_with(DataPlane::default())
+}
+
+fn start_with(data_plane: DataPlane) -> (Running, Smf, Gnb) {
     let upf = loopback();
     let mut config = config(upf);
+    config.upf.dataplane = data_plane;
     // The SMF is asked for nothing while a test waits.
     config.upf.pfcp.heartbeat.interval = Span::from_secs(0);
     config.upf.management.capture = Capture::Everyone;
@@ -41,7 +46,7 @@ fn teid(value: u32) -> Teid {
     Teid::new(value).unwrap()
 }
 
-fn path(session: Session, page: &str) -> String {
+pub(super) fn path(session: Session, page: &str) -> String {
     format!("/api/v1/sessions/{:#x}/{page}", session.up_seid.0)
 }
 
@@ -62,14 +67,19 @@ fn open(at: SocketAddr, path: &str) -> (BufReader<TcpStream>, bool) {
 
 /// A capture that is in force.
 fn capture(running: &Running, session: Session, query: &str) -> BufReader<TcpStream> {
-    let (stream, is_success) =
-        open(running.daemon.management_addresses()[0], &path(session, &format!("capture{query}")));
-    assert!(is_success);
+    capture_of(&running.daemon, session, query)
+}
+
+/// The same of a daemon that runs by itself.
+pub(super) fn capture_of(daemon: &Daemon, session: Session, query: &str) -> BufReader<TcpStream> {
+    let path = path(session, &format!("capture{query}"));
+    let (stream, is_success) = open(daemon.management_addresses()[0], &path);
+    assert!(is_success, "{:?}", fetch(daemon, &path));
     stream
 }
 
 /// The chunks of a body up to its end, put together; `None`: the connection ended before.
-fn body(mut stream: BufReader<TcpStream>) -> Option<Vec<u8>> {
+pub(super) fn body(mut stream: BufReader<TcpStream>) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     loop {
         let mut line = String::new();
@@ -225,6 +235,32 @@ fn a_capture_has_the_packets_of_one_ue() {
     assert!(file.missing.len() == 4 && file.missing.iter().all(|(_, count)| *count == 0), "{file:?}");
 }
 
+// Input:  a session on the model of a P4 switch in this process, with a packet each way; and one with a forged source.
+// Output: the capture has what came in and went out, and why the last one went nowhere; the model does not tell which rules.
+#[test]
+fn a_capture_has_the_packets_of_the_switch_model_in_this_process() {
+    let (mut running, mut smf, gnb) = start_with(DataPlane::named("switch").unwrap());
+    let session = smf.establish_forwarding(UE, teid(7), gnb.address);
+    let stream = capture(&running, session, "?packets=5");
+    gnb.send(running.upf, session.uplink.teid, &packet(UE, SERVER, b"up"));
+    next(&mut running.server);
+    assert!(running.server.push(Meta::Ip, &packet(SERVER, UE, b"down")));
+    gnb.receive();
+    gnb.send(running.upf, session.uplink.teid, &packet(OTHER, SERVER, b"forged"));
+    let file = Contents::of(&body(stream).unwrap());
+    let order: Vec<_> = file.packets.iter().map(|seen| seen.interface.as_str()).collect();
+    assert_eq!(order, ["N3 in", "N6 out", "N6 in", "N3 out", "N3 in"]);
+    for (seen, part) in file.packets.iter().zip([
+        "; forwarded",
+        "sent to data network internet",
+        "; forwarded",
+        "sent to GTP-U peer",
+        "; dropped, ",
+    ]) {
+        assert!(seen.comment.contains(part) && !seen.comment.contains("PDR"), "{seen:?}");
+    }
+}
+
 // Input:  a captured session whose downlink is buffered: a packet for its UE, then a tunnel to its gNB; a capture from then on,
 //         while it is handed over to another gNB; then its end.
 // Output: the first file has the packet when it comes and when it leaves; the second one has the End Marker.
@@ -363,6 +399,24 @@ fn traces_that_nobody_reads_end() {
     stalled("trace?seconds=3600&packets=1000000");
 }
 
+/// These fields of each packet of a file, a line for each packet.
+pub(super) fn read_by_tshark(file: Vec<u8>, options: &[&str], fields: &[&str]) -> String {
+    let mut tshark = Command::new("tshark")
+        .args(["-r", "-", "-T", "fields", "-E", "separator=|"])
+        .args(options)
+        .args(fields.iter().flat_map(|field| ["-e", field]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = tshark.stdin.take().unwrap();
+    let writing = thread::spawn(move || input.write_all(&file));
+    let output = tshark.wait_with_output().unwrap();
+    writing.join().unwrap().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
 // Input:  a capture of an uplink and a downlink packet, read by tshark.
 // Output: tshark finds the interfaces, the tunnels, the users' packets, the directions and the comments, and nothing malformed.
 #[test]
@@ -381,19 +435,7 @@ fn tshark_reads_a_capture() {
     let file = body(stream).unwrap();
     let fields =
         ["frame.interface_name", "ip.src", "udp.dstport", "gtp.teid", "frame.comment", "_ws.malformed"];
-    let mut tshark = Command::new("tshark")
-        .args(["-r", "-", "-T", "fields", "-E", "separator=|"])
-        .args(fields.iter().flat_map(|field| ["-e", field]))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = tshark.stdin.take().unwrap();
-    let writing = thread::spawn(move || input.write_all(&file));
-    let output = tshark.wait_with_output().unwrap();
-    writing.join().unwrap().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = read_by_tshark(file, &[], &fields);
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('|').collect()).collect();
     assert_eq!(lines.len(), 4, "{text}");
     let uplink = session.uplink.teid.to_string();

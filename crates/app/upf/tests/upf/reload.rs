@@ -11,11 +11,12 @@ use causeway_types::{Span, Teid};
 use causeway_upf::config::{Config, ForwardingPolicy, KEYS, Overrides, Reloaded, Session, Slice, Upf};
 use causeway_upf::{Daemon, ReloadError};
 
-use crate::common::namespace::in_namespace;
+use crate::common::namespace::{in_namespace, in_namespace_of_root};
 use crate::common::smf::Smf;
 use crate::common::{Gnb, PATIENCE, Running, UE, config, fetch, loopback, packet, run, until};
 use crate::config_keys::values::OTHER_VALUES;
 use crate::config_keys::with_value;
+use crate::tun::nat_tables;
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 const DEVICE: &str = "n6reload";
@@ -53,8 +54,8 @@ fn every_key_is_applied_or_waits_for_a_restart() {
         // Some are right only beside others.
         let Ok(next) = parsed(&with_value(path, value)) else { continue };
         let live = KEYS.iter().find(|key| key.path == *path).unwrap().live;
-        // A policy stays until a restart.
-        if *path == "upf.forwarding_policy[].name" {
+        // A policy stays until a restart; address translation would be that of this host.
+        if ["upf.forwarding_policy[].name", "upf.session[].nat"].contains(path) {
             continue;
         }
         if path.starts_with("upf.management.tls") || path.ends_with("token_file") {
@@ -212,6 +213,44 @@ fn pools_come_and_go_under_traffic() {
         smf.delete(session);
         until("the drained pool is gone", || pools(&daemon).len() == 1);
         until("its address is gone", || addresses() == [of_new]);
+    });
+}
+
+// Input:  a UE with traffic to the gateway; while it sends, a reload has the kernel translate the addresses of its pool, and another
+//         one ends this.
+// Output: both are in force at once, nftables has a table of the pool meanwhile, and no packet of the UE is lost.
+#[test]
+fn address_translation_begins_and_ends_under_traffic() {
+    const TEST: &str = "reload::address_translation_begins_and_ends_under_traffic";
+    in_namespace_of_root(TEST, || {
+        if nat_tables().is_none() {
+            return eprintln!("SKIPPED upf::{TEST}: needs nft (not on PATH)");
+        }
+        let upf = loopback();
+        let mut at_start = config(upf);
+        at_start.upf.session = vec![Session { dev: DEVICE.into(), ..Session::default() }];
+        at_start.upf.host.reachable = vec!["10.45.0.1/32".parse().unwrap()];
+        let daemon = Daemon::start(&at_start).unwrap();
+        let server = UdpSocket::bind((GATEWAY, 2)).unwrap();
+        server.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
+        smf.associate();
+        let session = smf.establish_forwarding(UE, Teid::new(7).unwrap(), gnb.address);
+        let (end, thread) = traffic(upf, gnb, session.uplink.teid, UE, server);
+        for nat in [true, false, true, false] {
+            let mut next = at_start.upf.clone();
+            next.session[0].nat = nat;
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let Reloaded { applied, at_restart } = runtime.block_on(daemon.reload(next)).unwrap();
+            assert_eq!((applied, at_restart), (vec!["upf.session[].nat"], Vec::new()));
+            let has_table =
+                nat_tables().is_some_and(|tables| tables.contains(&format!("causeway-{DEVICE}-")));
+            assert_eq!(has_table, nat);
+        }
+        end.send(()).unwrap();
+        let (sent, ..) = thread.join().unwrap();
+        eprintln!("{sent} packets in each direction, none lost");
+        assert!(sent > 0);
     });
 }
 

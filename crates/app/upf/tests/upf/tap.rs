@@ -16,20 +16,25 @@ use causeway_pfcp::{
 };
 use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, Seid, Teid};
 use causeway_upf::Daemon;
-use causeway_upf::config::{EthernetNetwork, UnknownStations};
+use causeway_upf::config::{Config, EthernetNetwork, UnknownStations};
 
 use crate::common::namespace::{in_namespace, ip};
-use crate::common::smf::{Smf, decode};
+use crate::common::smf::{Session, Smf, decode};
 use crate::common::{Gnb, PATIENCE, config, loopback};
 
 /// The host behind the UE.
 const UE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
-const UE_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x0a]);
+pub(super) const UE_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x0a]);
 /// The machine's own address on the bridge.
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 9);
 
 /// What an SMF sends for an Ethernet session on the network `lan`.
-fn establish(smf: &mut Smf, gnb: &Gnb) -> Teid {
+pub(super) fn establish(smf: &mut Smf, gnb: &Gnb) -> Session {
+    establish_into(smf, gnb, 0x2001)
+}
+
+/// The same with this tunnel to the gNB.
+pub(super) fn establish_into(smf: &mut Smf, gnb: &Gnb, teid: u32) -> Session {
     let lan = Some(NetworkInstance::text("lan"));
     let uplink = Pdi {
         local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
@@ -45,14 +50,14 @@ fn establish(smf: &mut Smf, gnb: &Gnb) -> Teid {
         ..ForwardingParameters::new(DestinationInterface::Core)
     };
     let to_gnb = ForwardingParameters {
-        outer_header_creation: Some(OuterHeaderCreation::gtpu(0x2001, gnb.address.into())),
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, gnb.address.into())),
         ..ForwardingParameters::new(DestinationInterface::Access)
     };
     let far = |id, forwarding| CreateFar {
         forwarding_parameters: Some(forwarding),
         ..CreateFar::new(FarId(id), ApplyAction::FORW)
     };
-    let cp = FSeid { seid: Seid(0x51), addr: DualIp::from(smf.local().ip()) };
+    let cp = FSeid { seid: Seid(teid.into()), addr: DualIp::from(smf.local().ip()) };
     let pdrs = [
         CreatePdr {
             outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIp)),
@@ -69,10 +74,11 @@ fn establish(smf: &mut Smf, gnb: &Gnb) -> Teid {
     let answer = smf.request(request.into(), Some(Seid(0)));
     let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else { panic!("{answer:02x?}") };
     let created = response.created_pdrs.first().expect("accepted, with an F-TEID");
-    created.local_f_teid.and_then(|tunnel| tunnel.assigned()).expect("an F-TEID").teid
+    let uplink = created.local_f_teid.and_then(|tunnel| tunnel.assigned()).expect("an F-TEID");
+    Session { up_seid: response.up_f_seid.expect("a UP F-SEID").seid, cp_seid: cp.seid, uplink }
 }
 
-fn frame(dst: MacAddr, ether_type: EtherType, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(dst: MacAddr, ether_type: EtherType, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let frame = Ethernet { dst, src: UE_MAC, tags: [None, None], ether_type: Some(ether_type), payload };
     frame.write(&mut bytes).unwrap();
@@ -80,7 +86,7 @@ fn frame(dst: MacAddr, ether_type: EtherType, payload: &[u8]) -> Vec<u8> {
 }
 
 /// An ARP packet of the host behind the UE.
-fn arp(is_request: bool, target: MacAddr) -> Vec<u8> {
+pub(super) fn arp(is_request: bool, target: MacAddr) -> Vec<u8> {
     let mut packet = vec![0, 1, 8, 0, 6, 4, 0, if is_request { 1 } else { 2 }];
     packet.extend(UE_MAC.0);
     packet.extend(UE.octets());
@@ -91,11 +97,18 @@ fn arp(is_request: bool, target: MacAddr) -> Vec<u8> {
 
 /// The next frame that reaches the gNB and is what is wanted; what else the network says is passed over.
 fn next(gnb: &Gnb, wanted: impl Fn(&Ethernet<'_>) -> bool) -> Vec<u8> {
+    next_in(gnb, 0x2001, wanted)
+}
+
+/// The same of this tunnel.
+pub(super) fn next_in(gnb: &Gnb, teid: u32, wanted: impl Fn(&Ethernet<'_>) -> bool) -> Vec<u8> {
     for _ in 0..100 {
         let datagram = gnb.receive();
         let packet = Packet::parse(&datagram).unwrap();
         let GtpuMessage::GPdu(user) = packet.message else { panic!("{datagram:02x?}") };
-        assert_eq!(packet.header.teid, Teid::new(0x2001));
+        if packet.header.teid != Teid::new(teid) {
+            continue;
+        }
         if Ethernet::parse(user).is_ok_and(|frame| wanted(&frame)) {
             return user.to_vec();
         }
@@ -103,11 +116,24 @@ fn next(gnb: &Gnb, wanted: impl Fn(&Ethernet<'_>) -> bool) -> Vec<u8> {
     panic!("no such frame among a hundred");
 }
 
-fn echo(identifier: u16) -> Vec<u8> {
+pub(super) fn echo(identifier: u16) -> Vec<u8> {
     let (mut message, mut packet) = (Vec::new(), Vec::new());
     Icmpv4Message::EchoRequest(Echo { identifier, sequence: 1, data: b"abcdefgh" }).write(&mut message);
     Ipv4Repr::new(UE, HOST, IpProtocol::ICMP).write(&[], &message, &mut packet).unwrap();
     packet
+}
+
+/// A UPF on a bridge of the kernel, on which the machine itself is a host.
+pub(super) fn on_bridge(upf: Ipv4Addr) -> Config {
+    ip("link add br0 type bridge");
+    ip("link set br0 up");
+    ip("address add 10.1.0.9/24 dev br0");
+    let mut config = config(upf);
+    config.upf.session.clear();
+    let lan =
+        EthernetNetwork { dev: "n6eth".into(), bridge: Some("br0".into()), ..EthernetNetwork::new("lan") };
+    config.upf.ethernet = vec![lan];
+    config
 }
 
 // Input:  an Ethernet session; a host behind the UE asks by ARP for a host on the bridge and pings it; then that host
@@ -116,22 +142,11 @@ fn echo(identifier: u16) -> Vec<u8> {
 #[test]
 fn two_hosts_meet_through_the_daemon_and_a_bridge() {
     in_namespace("tap::two_hosts_meet_through_the_daemon_and_a_bridge", || {
-        ip("link add br0 type bridge");
-        ip("link set br0 up");
-        ip("address add 10.1.0.9/24 dev br0");
         let upf = loopback();
-        let mut config = config(upf);
-        config.upf.session.clear();
-        let lan = EthernetNetwork {
-            dev: "n6eth".into(),
-            bridge: Some("br0".into()),
-            ..EthernetNetwork::new("lan")
-        };
-        config.upf.ethernet = vec![lan];
-        let daemon = Daemon::start(&config).unwrap();
+        let daemon = Daemon::start(&on_bridge(upf)).unwrap();
         let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
         smf.associate();
-        let teid = establish(&mut smf, &gnb);
+        let teid = establish(&mut smf, &gnb).uplink.teid;
 
         gnb.send(upf, teid, &frame(MacAddr::BROADCAST, EtherType::ARP, &arp(true, MacAddr::default())));
         let is_answer = |seen: &Ethernet<'_>| seen.ether_type == Some(EtherType::ARP) && seen.dst == UE_MAC;

@@ -164,7 +164,7 @@ fn routes() -> String {
 }
 
 /// The tables of nftables; `None`: there is no `nft`.
-fn tables() -> Option<String> {
+pub(super) fn nat_tables() -> Option<String> {
     let output = Command::new("nft").args(["list", "tables"]).output().ok()?;
     Some(String::from_utf8(output.stdout).unwrap())
 }
@@ -177,7 +177,7 @@ fn tables() -> Option<String> {
 fn addresses_of_ues_are_translated() {
     const TEST: &str = "tun::addresses_of_ues_are_translated";
     in_namespace_of_root(TEST, || {
-        if tables().is_none() {
+        if nat_tables().is_none() {
             return eprintln!("SKIPPED {TEST}: needs nft (not on PATH)");
         }
         let on_server = &["link set far up", "address add 198.51.100.1/24 dev far"];
@@ -189,7 +189,7 @@ fn addresses_of_ues_are_translated() {
         let mut config = config(upf);
         config.upf.session = vec![Session { dev: DEVICE.into(), nat: true, ..Session::default() }];
         let daemon = Daemon::start(&config).unwrap();
-        assert_eq!(tables().unwrap(), "table ip causeway-n6test-0\n");
+        assert_eq!(nat_tables().unwrap(), "table ip causeway-n6test-0\n");
 
         let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
         smf.associate();
@@ -204,6 +204,6 @@ fn addresses_of_ues_are_translated() {
         assert!(datagram.ends_with(b"reply"), "{datagram:02x?}");
 
         drop(daemon);
-        assert_eq!(tables().unwrap(), "");
+        assert_eq!(nat_tables().unwrap(), "");
     });
 }

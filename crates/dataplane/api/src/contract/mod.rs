@@ -6,12 +6,12 @@ use std::task::{Poll, Waker};
 
 use causeway_model::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_packet::Batch;
-use causeway_types::{Seid, Time, WallClock};
+use causeway_types::{NetworkInstance, Seid, Time, WallClock};
 
 use crate::{
     ApplyError, BackendError, Counters, Disposition, Event, Explanation, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, NamedCounter, ReceiveSource, SessionState, Settings,
-    Topology, Transmit, TransmitQueue,
+    SwitchState, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -144,6 +144,11 @@ pub trait Dataplane {
         Vec::new()
     }
 
+    /// The state of the P4 switch whose tables the data plane fills; `None`: it has none. O(tables and templates).
+    fn switch_state(&self) -> Option<SwitchState> {
+        None
+    }
+
     /// Looks for heavy hitters in this way from now on; `None`: no longer. Flows that were heavy are over, unless the
     /// settings are the same. Each forwarded IP packet counts once, with its octets as it was received.
     ///
@@ -243,10 +248,18 @@ pub trait PacketEngine: Dataplane {
     /// What [`PacketEngine::process`] would do with a packet now, and by which rules. Nothing is transmitted, counted or
     /// measured: a later packet is handled as without this call. It takes tens of microseconds, for tools.
     ///
-    /// `None`: the data plane, or the kind of session, is not explained. The default is that of such a data plane.
+    /// `None`: the data plane explains no packets, or this one concerns too many sessions, as a frame to a group does. The default
+    /// is that of such a data plane.
     fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
         let _ = (now, ingress, packet);
         None
+    }
+
+    /// Whether a frame from an Ethernet data network may be for this session. O(sessions of the network) for a group frame. For
+    /// tools. The default is that of a data plane without Ethernet sessions.
+    fn is_frame_for(&self, network: &NetworkInstance, frame: &[u8], session: Seid) -> bool {
+        let _ = (network, frame, session);
+        false
     }
 
     /// Transmits the packets that [`Dataplane::submit`], [`Dataplane::poll_applied`] and [`Dataplane::advance`] queued, in

@@ -1,6 +1,6 @@
 //! Which PDR a frame matches (TS 29.244 clauses 5.2.1 and 5.13).
 
-use causeway_dataplane::DropReason;
+use causeway_dataplane::{DropReason, PdrMismatch};
 use causeway_model::{EthernetFilter, Pdr, TagMatch};
 use causeway_packet::VlanTag;
 use causeway_types::{Direction, NetworkInstance, WallTime};
@@ -35,17 +35,28 @@ pub(super) fn find_pdr<'s>(
     now: WallTime,
 ) -> Result<&'s Pdr, DropReason> {
     let mut active = session.pdrs_in_order().into_iter().filter(|pdr| pdr.is_active(now));
-    active.find(|pdr| matches(pdr, arrived)).ok_or(DropReason::NoMatchingPdr)
+    active.find(|pdr| mismatch(pdr, arrived).is_none()).ok_or(DropReason::NoMatchingPdr)
 }
 
-fn matches(pdr: &Pdr, arrived: &ReceivedFrame<'_>) -> bool {
+/// The first part of an active PDR that the frame does not match.
+pub(super) fn mismatch(pdr: &Pdr, arrived: &ReceivedFrame<'_>) -> Option<PdrMismatch> {
     let pdi = &pdr.pdi;
-    matches_tunnel(pdi, arrived.tunnel)
-        && matches_network(pdi, arrived.network.as_ref())
-        && matches_qfi(pdi, arrived.tunnel)
-        && (!pdi.whole_ethernet_session || arrived.is_session_wide)
-        && (pdi.ethernet.is_empty() || pdi.ethernet.iter().any(|f| matches_ethernet(f, pdr, arrived.frame)))
-        && matches_flows(&pdi.filters, pdr, arrived.frame)
+    let is_of_filter = || pdi.ethernet.iter().any(|f| matches_ethernet(f, pdr, arrived.frame));
+    if !matches_tunnel(pdi, arrived.tunnel) {
+        Some(PdrMismatch::Tunnel)
+    } else if !matches_network(pdi, arrived.network.as_ref()) {
+        Some(PdrMismatch::NetworkInstance)
+    } else if !matches_qfi(pdi, arrived.tunnel) {
+        Some(PdrMismatch::Qfi)
+    } else if pdi.whole_ethernet_session && !arrived.is_session_wide {
+        Some(PdrMismatch::EthernetSession)
+    } else if !pdi.ethernet.is_empty() && !is_of_filter() {
+        Some(PdrMismatch::EthernetFilters)
+    } else if !matches_flows(&pdi.filters, pdr, arrived.frame) {
+        Some(PdrMismatch::SdfFilters)
+    } else {
+        None
+    }
 }
 
 /// A filter is written for the downlink; for the uplink its addresses are swapped.

@@ -5,6 +5,7 @@
 //! session of the network but the sender. The UPF does not switch between sessions: a frame from one UE to another is
 //! sent to the network, and is received again if the network returns it.
 
+mod explain;
 mod frame;
 mod matching;
 mod neighbours;

@@ -59,6 +59,11 @@ impl Neighbours {
         }
     }
 
+    /// The entries of these addresses.
+    pub(crate) fn part(&self, places: impl Iterator<Item = NeighbourKey>) -> Self {
+        Self(places.filter_map(|place| self.0.get(&place).copied().map(|entry| (place, entry))).collect())
+    }
+
     /// The MAC address, if the entry is not stale, and the session of the neighbour; `None` is the network itself.
     pub(crate) fn find(&self, place: &NeighbourKey, now: Time) -> Option<(MacAddr, Option<Seid>)> {
         let entry = self.0.get(place).filter(|entry| now.since(entry.at) < ENTRY_LIFETIME)?;

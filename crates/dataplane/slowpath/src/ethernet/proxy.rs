@@ -77,6 +77,12 @@ fn arp_of(frame: &Frame<'_>) -> Option<Arp> {
     if is_arp { Arp::parse(frame.ethernet.payload).ok().flatten() } else { None }
 }
 
+/// The address that a frame asks for, whether or not the UPF answers such requests.
+pub(super) fn requested_address(frame: &Frame<'_>) -> Option<IpAddr> {
+    let any = Proxying { arp: true, neighbour_solicitation: true };
+    ResolutionRequest::of(frame, any).map(|request| request.target())
+}
+
 /// The address that the sender of a frame claims. Only a claim for its own MAC address counts.
 fn claimed_address(frame: &Frame<'_>) -> Option<IpAddr> {
     let arp = arp_of(frame).map(|arp| (arp.sender.0, arp.sender.1.into()));

@@ -135,7 +135,11 @@ impl SlowPath {
     }
 
     /// The sessions that a frame from a network may be for.
-    fn targets(&self, network: &NetworkInstance, frame: &Frame<'_>) -> Result<Targets, DropReason> {
+    pub(super) fn targets(
+        &self,
+        network: &NetworkInstance,
+        frame: &Frame<'_>,
+    ) -> Result<Targets, DropReason> {
         let vlans = frame.vlans();
         let station = |mac| Station { network: network.clone(), vlans, mac };
         let sender = self.stations.owner(&station(frame.ethernet.src));
@@ -206,12 +210,12 @@ impl SlowPath {
 }
 
 /// The sessions that a frame from a network may be for.
-struct Targets {
+pub(super) struct Targets {
     /// The session that sent it, when the network returned the frame.
     sender: Option<Seid>,
-    sessions: Vec<Seid>,
+    pub(super) sessions: Vec<Seid>,
     /// It is for the sessions as a whole, not only where a filter names it.
-    is_session_wide: bool,
+    pub(super) is_session_wide: bool,
     /// Only the first session that matches receives it.
     only_one: bool,
 }

@@ -59,6 +59,21 @@ pub(crate) struct Stations {
 }
 
 impl Stations {
+    /// What is known of the stations of these sessions, and of these stations.
+    pub(crate) fn part(&self, sessions: &[Seid], stations: &[Station]) -> Self {
+        let mut part = Self::default();
+        let of_sessions = sessions.iter().filter_map(|seid| Some((*seid, self.of.get(seid)?)));
+        let own = of_sessions.flat_map(|(seid, own)| own.keys().map(move |station| (station, seid)));
+        let named = stations.iter().filter_map(|station| Some((station, self.owner(station)?)));
+        for (station, owner) in own.chain(named) {
+            if let Some(entry) = self.of.get(&owner).and_then(|own| own.get(station)) {
+                part.owners.insert(station.clone(), owner);
+                part.of.entry(owner).or_default().insert(station.clone(), entry.clone());
+            }
+        }
+        part
+    }
+
     /// The session that a station belongs to.
     pub(crate) fn owner(&self, station: &Station) -> Option<Seid> {
         self.owners.get(station).copied()

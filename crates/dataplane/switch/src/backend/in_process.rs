@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HostReachability,
-    Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, Topology, Transmit,
+    Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, SwitchState, Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_packet::{UserPacket, gtpu};
@@ -233,6 +233,10 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 
     fn counters(&self) -> Counters {
         self.counters.clone().with(&self.switch.counters())
+    }
+
+    fn switch_state(&self) -> Option<SwitchState> {
+        Some(self.switch.state())
     }
 }
 

@@ -37,6 +37,17 @@ pub(super) enum Profile {
 }
 
 impl Profile {
+    /// Its name, as in `p4/`.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Red => "red",
+            Self::RedSpt => "red-spt",
+            Self::Hip4 => "hip4",
+            Self::Direct => "direct",
+        }
+    }
+
     /// Rules are in tables by direction and interface.
     pub(super) const fn is_split(self) -> bool {
         matches!(self, Self::RedSpt | Self::Hip4)

@@ -100,6 +100,11 @@ impl Operations {
         self.pending.is_empty()
     }
 
+    /// Operations that have not ended.
+    pub(super) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Operations that succeeded, and those that were refused.
     pub(super) const fn ended(&self) -> [u64; 2] {
         [self.done, self.refused]

@@ -32,4 +32,4 @@ pub use final_usage::FinalUsage;
 pub use mode::Mode;
 pub use pass::{Pass, Reading, RoundRobin, Sample, everything};
 pub use side::{Partition, Side, Statistics};
-pub use table_access::{Config, TableAccess};
+pub use table_access::{Config, PartitionUse, TableAccess};

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::command::{Batch, Command, Full, Insertion, Invalid, Queued, Token, WriterTurn};
 use super::mode::Mode;
-use super::side::{Expired, Partition, Side, Statistics, Table};
+use super::side::{Entries, Expired, Partition, Side, Statistics, Table};
 use crate::{Count, SwitchPdr};
 
 /// Configuration of the accounting tables.
@@ -71,6 +71,19 @@ pub(super) struct Place {
     pub(super) member: usize,
 }
 
+/// How a partition of an accounting table is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartitionUse {
+    /// Its entries.
+    pub entries: usize,
+    /// The largest number of entries.
+    pub capacity: usize,
+    /// The reader reads it, or removes entries from it.
+    pub is_read: bool,
+    /// New entries are written to it.
+    pub takes_entries: bool,
+}
+
 impl<W> TableAccess<W> {
     /// Tables without entries.
     pub fn new(config: Config) -> Self {
@@ -101,6 +114,18 @@ impl<W> TableAccess<W> {
     /// Whether the number is in use, or has not retired on both sides.
     pub fn is_known(&self, number: SwitchPdr) -> bool {
         self.rules.contains_key(&number)
+    }
+
+    /// The partitions of a side, in their order.
+    pub fn partitions(&self, side: Side) -> Vec<PartitionUse> {
+        let table = &self.tables[side as usize];
+        let state = |(place, entries): (u8, &Entries)| PartitionUse {
+            entries: entries.members.len(),
+            capacity: table.capacity,
+            is_read: !table.is_idle() && table.readable() == Partition(place),
+            takes_entries: table.writable() == Partition(place),
+        };
+        (0..).zip(&table.partitions).map(state).collect()
     }
 
     /// The entries of a partition, in no order; none if there is no such partition.

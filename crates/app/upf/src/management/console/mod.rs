@@ -34,6 +34,7 @@ macro_rules! files {
 const FILES: &[(&str, &str, &str)] = files! {
     "index.html": HTML,
     "style.css": STYLE,
+    "switch.js": SCRIPT,
     "icon.svg": IMAGE,
     "app.js": SCRIPT,
     "api.js": SCRIPT,

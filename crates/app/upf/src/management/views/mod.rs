@@ -11,6 +11,7 @@ mod problem;
 mod rules;
 mod session;
 mod state;
+mod switch;
 mod system;
 mod trace;
 
@@ -28,6 +29,9 @@ pub use rules::{
 };
 pub use session::{RuleCounts, SessionDetail, SessionPage, SessionView, UserView};
 pub use state::{BufferView, SessionDropView, SessionDropsView, SessionStateView, UrrStateView, UsageView};
+pub use switch::{
+    AccountingPartitionView, AccountingView, SwitchStateView, SwitchTableView, SwitchView, TableStageView,
+};
 pub use system::{
     ConfigView, DrainRequest, DrainView, DropView, Drops, InterfaceView, Interfaces, LogLevelView,
     MemoryView, NamedCount, PeerView, Peers, PoolView, Pools, ReloadedView, StatusView, WorkerView, Workers,

@@ -9,6 +9,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.max_pdrs_per_session", "16"),
     ("upf.memory", "512MiB"),
     ("upf.max_macs_per_session", "16"),
+    ("upf.interface_timeout", "5s"),
     ("upf.pfcp.server[].address", "2001:db8::7"),
     ("upf.pfcp.server[].dev", "eth0"),
     ("upf.pfcp.server[].port", "18805"),

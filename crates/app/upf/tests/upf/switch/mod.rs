@@ -19,11 +19,12 @@ use causeway_packet::gtpu::{Message, Packet, prefix};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
 use causeway_types::{IpNet, MacAddr, Qfi, Span, Teid};
 use causeway_upf::Daemon;
-use causeway_upf::config::{Config, DataPlane, P4Switch, RouteOf, SwitchRoute};
+use causeway_upf::config::{Capture, Config, DataPlane, P4Switch, RouteOf, SwitchRoute};
+use causeway_upf::management::views::SwitchView;
 use tokio::net::TcpListener;
 
 use crate::common::smf::Smf;
-use crate::common::{PATIENCE, SERVER, UE, config, loopback, metric, one_hop_on, packet};
+use crate::common::{PATIENCE, SERVER, UE, config, fetch, loopback, metric, one_hop_on, packet};
 
 /// N3 of the switch. Nobody here has that address.
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -182,6 +183,40 @@ fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
     let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
     smf.associate();
     assert_eq!(carry_and_buffer(&mut switch, &mut smf), Some((100, 400)));
+}
+
+// Input:  a session on a switch, whose packets a client wants to capture and to trace; then its state is asked for.
+// Output: both are refused, with where the packets pass and what to do; the state has the entries of the session in its tables, and
+//         where the switch is.
+#[test]
+fn packets_of_a_switch_are_not_shown_and_its_tables_are() {
+    let switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let mut config = configuration(&switch);
+    config.upf.management.capture = Capture::Everyone;
+    let daemon = Daemon::start(&config).unwrap();
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    let session = smf.establish_flow(UE, QFI);
+    for page in ["capture", "trace"] {
+        let (head, body) = fetch(&daemon, &format!("/api/v1/sessions/{:#x}/{page}", session.up_seid.0));
+        assert!(head.starts_with("HTTP/1.1 501 "), "{head}");
+        assert!(body.contains(&format!("P4 switch at {}", switch.address)), "{body}");
+    }
+    let view: SwitchView = serde_json::from_str(&fetch(&daemon, "/api/v1/switch").1).unwrap();
+    let state = view.switch.expect("there is a switch");
+    assert_eq!(
+        (state.profile.as_str(), state.sessions, state.address),
+        ("hip4", 1, Some(switch.address.to_string()))
+    );
+    let entries =
+        |name: &str| state.tables.iter().find(|table| table.name == name).map(|table| table.entries);
+    assert_eq!(
+        (entries("ul_to_n6_complex"), entries("dl_from_n6_simple")),
+        (Some(1), Some(1)),
+        "{:?}",
+        state.tables
+    );
+    assert!(state.stages.iter().any(|part| part.table == "post_qos_a" && part.pipeline == "egress"));
 }
 
 // Input:  a hundred sessions at once.

@@ -74,6 +74,11 @@ impl Allocator {
         self.keys.contains_key(key)
     }
 
+    /// The entries of a table that belong to sessions, or to the configuration.
+    pub(super) fn entries_of(&self, table: u32) -> usize {
+        self.used.get(&table).copied().unwrap_or_default()
+    }
+
     /// The desired templates and classes of filters, which sessions share.
     pub(super) fn shared_entries(&self) -> Vec<Entry> {
         match self.layout.profile {

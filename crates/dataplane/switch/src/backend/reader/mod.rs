@@ -135,6 +135,16 @@ impl Reader {
         self.lost_counters
     }
 
+    /// The access to the accounting tables.
+    pub(super) const fn access(&self) -> &TableAccess<Operation> {
+        &self.access
+    }
+
+    /// Passes begun on a side.
+    pub(super) const fn passes(&self, side: Side) -> u64 {
+        self.sides[side as usize].passes
+    }
+
     /// The drops of the switch.
     pub(super) const fn drops(&self) -> &Counters {
         self.drops.counters()

@@ -4,6 +4,7 @@ mod changes;
 mod contract;
 mod places;
 mod recovering;
+mod state;
 mod usage;
 
 use std::collections::VecDeque;

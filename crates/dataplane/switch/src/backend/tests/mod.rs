@@ -16,6 +16,7 @@ mod restart;
 mod retries;
 mod soak;
 mod starts;
+mod state;
 mod stories;
 mod storm;
 mod succession;

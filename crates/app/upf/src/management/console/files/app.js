@@ -7,6 +7,7 @@ import * as overview from './overview.js';
 import { follow, latest, refresh, start } from './sampler.js';
 import * as session from './session.js';
 import * as sessions from './sessions.js';
+import * as p4switch from './switch.js';
 import { askAgain, forgetToken, isDeclined, token } from './token.js';
 import * as topology from './topology.js';
 
@@ -15,7 +16,7 @@ const line = document.getElementById('link');
 const forget = document.getElementById('forget');
 const forever = new AbortController().signal;
 
-const PAGES = { overview: ['Overview', overview], sessions: ['Sessions', sessions], topology: ['Topology', topology] };
+const PAGES = { overview: ['Overview', overview], sessions: ['Sessions', sessions], topology: ['Topology', topology], switch: ['P4 switch', p4switch] };
 
 let leave = new AbortController();
 let shown = {};
@@ -88,6 +89,7 @@ follow(() => {
   const { status } = latest;
   text(document.getElementById('node'), status.node_id);
   text(document.getElementById('build'), `Causeway ${status.version}${status.build === 'debug' ? ' (debug build)' : ''}, data plane ${status.data_plane}, runs for ${duration(Date.now() / 1000 - status.started)}`);
+  document.getElementById('switch').hidden = !['switch', 'hybrid'].includes(status.data_plane);
   forget.hidden = !token();
   // Plain links carry no token.
   for (const one of document.querySelectorAll('footer a')) one.hidden = Boolean(token());
