@@ -4,7 +4,9 @@ use std::fmt;
 
 use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
 
-use super::{Bar, EthernetFilter, Far, MacMatch, PagingPolicy, Pdi, Pdr, Qer, RuleMap, SdfFilter, Urr};
+use super::{
+    Bar, EthernetFilter, Far, MacMatch, PagingPolicy, Pdi, Pdr, Qer, RuleMap, SdfFilter, Urr, UsageLimits,
+};
 
 /// The kind of a PDU session's user packets (PDN Type, TS 29.244 clause 8.2.79), fixed at its establishment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -65,6 +67,14 @@ impl RuleSet {
             pdi.filters.iter().map(of_filter).sum::<usize>() + ethernet
         };
         self.pdrs.values().map(|pdr| of_pdi(&pdr.pdi)).sum()
+    }
+
+    /// A quota is in force, or will be after a monitoring time. Without one no quota is ever exhausted.
+    pub fn has_quota(&self) -> bool {
+        self.urrs.values().any(|urr| {
+            let later = urr.monitoring.iter().chain(&urr.additional_monitoring).map(|it| &it.quotas);
+            later.chain([&urr.quotas]).any(UsageLimits::has_any)
+        })
     }
 }
 

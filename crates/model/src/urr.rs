@@ -117,6 +117,11 @@ pub struct UsageLimits {
 }
 
 impl UsageLimits {
+    /// Whether there is a limit.
+    pub const fn has_any(&self) -> bool {
+        self.volume.is_some() || self.time.is_some() || self.events.is_some()
+    }
+
     /// These limits if there are any, otherwise `held`.
     pub fn or(self, held: Self) -> Self {
         Self {

@@ -44,6 +44,7 @@ mod event;
 mod explanation;
 mod heavy_hitter;
 mod packet;
+mod rule_placement;
 mod session_state;
 mod settings;
 mod switch_state;
@@ -64,6 +65,7 @@ pub use explanation::{
 };
 pub use heavy_hitter::{HeavyFlow, HeavyHitter, HeavyHitterList};
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
+pub use rule_placement::{MoveCounts, PlacedRule, RulePlace, RulePlacement, SideLoad};
 pub use session_state::{BufferState, SessionDrops, SessionState, UrrState, UsageTotals};
 pub use settings::{Settings, UeAddresses};
 pub use switch_state::{AccountingPartition, AccountingSide, SwitchState, SwitchTable};

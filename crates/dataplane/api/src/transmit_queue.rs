@@ -79,6 +79,17 @@ impl TransmitQueue {
         }
     }
 
+    /// Queues all packets of another queue of the same batch behind those that are here, and clears that queue.
+    pub fn append(&mut self, other: &mut Self) {
+        let before = self.stored.len();
+        let entry = |entry: QueuedPacket| match entry {
+            QueuedPacket::Owned(index) => QueuedPacket::Owned(before + index),
+            QueuedPacket::Frame(..) => entry,
+        };
+        self.entries.extend(other.entries.drain(..).map(entry));
+        self.stored.append(&mut other.stored);
+    }
+
     /// Removes all packets.
     pub fn clear(&mut self) {
         self.entries.clear();
@@ -236,8 +247,8 @@ mod tests {
     }
 
     // Input:  a batch of two frames; the second is queued, then a packet outside the batch, then the first one, then a
-    //         frame that does not exist, and one to a network that does not exist.
-    // Output: three packets are transmitted in the order of the queue.
+    //         frame that does not exist, and one to a network that does not exist; all of them behind another packet.
+    // Output: four packets are transmitted in the order of the queues; the appended queue is empty.
     #[test]
     fn a_queue_is_transmitted_in_order() {
         let topology = Topology {
@@ -253,8 +264,12 @@ mod tests {
         queue.push_frames(0..1, &[Exit::Network(0); BATCH]);
         queue.push_frame(2, Exit::Network(0));
         queue.push_frame(0, Exit::Network(1));
+        let mut whole = TransmitQueue::default();
+        whole.transmit(&egress, &[4]);
+        whole.append(&mut queue);
+        assert!(queue.packets().is_empty());
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
-        queue.transmit_all(&batch, &topology, &mut sent);
-        assert_eq!(sent, [2, 3, 1].map(|octet| (egress.clone(), vec![octet])));
+        whole.transmit_all(&batch, &topology, &mut sent);
+        assert_eq!(sent, [4, 2, 3, 1].map(|octet| (egress.clone(), vec![octet])));
     }
 }

@@ -6,12 +6,14 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
-    Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState, Plan, PlanId,
-    PollApplied, SessionState, Settings, Topology, Transmit,
+    Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState, PlacedRule,
+    Plan, PlanId, PollApplied, ReceiveSource, RulePlace, RulePlacement, SessionState, Settings, Topology,
+    Transmit, TransmitQueue,
 };
 use causeway_model::Applications;
+use causeway_packet::Batch;
 use causeway_slowpath::Limits;
-use causeway_slowpath::lease::Software;
+use causeway_slowpath::lease::{Destination, Software};
 use causeway_switch::backend::{
     Counted, LocalSwitch, Notice, Operation, Ports, Progress, StartError, Switch, WithPorts,
 };
@@ -22,6 +24,7 @@ use causeway_types::{Direction, Seid, Span, Time, WallClock};
 use foldhash::fast::RandomState;
 
 use crate::config::Config;
+use crate::load::Load;
 use crate::moves::{Command, Moves};
 use crate::placement::Placement;
 use crate::quota::is_near_quota;
@@ -46,6 +49,15 @@ struct Delay {
     waiting: VecDeque<(Time, Ingress, Vec<u8>)>,
 }
 
+/// What is told the state changes of the switch.
+struct NoticeSink(Box<dyn FnMut(&Notice) + Send>);
+
+impl std::fmt::Debug for NoticeSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NoticeSink")
+    }
+}
+
 /// A UPF of a switch in front of a software data plane. Every session is known to the software; rules move to the switch
 /// and back by a [`Placement`].
 #[derive(Debug)]
@@ -60,10 +72,18 @@ pub struct Hybrid<D = Model<Upf>> {
     applied: VecDeque<(PlanId, Result<Applied, ApplyError>)>,
     /// Packets that the switch has forwarded or dropped.
     counters: Counters,
+    switch_load: Load,
+    software_load: Load,
+    /// The packets of a batch that are for the software: their destination and octets.
+    for_software: Vec<(Option<(Destination, Direction)>, u64)>,
+    /// The packets that the software makes of them.
+    queue: TransmitQueue,
     outbox: Vec<(Egress, Vec<u8>)>,
     delay: Option<Delay>,
     next_reading: Time,
-    notices: VecDeque<Notice>,
+    /// When the places of all rules are compared with those of the switch next.
+    next_comparison: Time,
+    notices: Option<NoticeSink>,
     /// The latest time given: the time of both sides never goes back.
     now: Time,
 }
@@ -126,10 +146,15 @@ impl<D: WithPorts> Hybrid<D> {
             plans: HashMap::default(),
             applied: VecDeque::new(),
             counters: Counters::default(),
+            switch_load: Load::default(),
+            software_load: Load::default(),
+            for_software: Vec::new(),
+            queue: TransmitQueue::default(),
             outbox: Vec::new(),
             delay: None,
             next_reading: Time::default(),
-            notices: VecDeque::new(),
+            next_comparison: Time::default(),
+            notices: None,
             now: Time::default(),
         })
     }
@@ -153,9 +178,11 @@ impl<D: WithPorts> Hybrid<D> {
         &self.moves
     }
 
-    /// The next notice for the operator, oldest first.
-    pub fn poll_notice(&mut self) -> Option<Notice> {
-        self.notices.pop_front()
+    /// The same, which tells `sink` the state changes of the switch, for the operator.
+    #[must_use]
+    pub fn with_notices(mut self, sink: impl FnMut(&Notice) + Send + 'static) -> Self {
+        self.notices = Some(NoticeSink(Box::new(sink)));
+        self
     }
 
     fn at(&mut self, now: Time) -> Time {
@@ -190,7 +217,10 @@ impl<D: WithPorts> Hybrid<D> {
             }
         }
         self.run(now);
-        self.compare_places(now);
+        if now >= self.next_comparison {
+            self.next_comparison = now + self.moves.config().read_interval.unwrap_or_default();
+            self.compare_places(now);
+        }
     }
 
     fn command(&mut self, now: Time, command: Command) {
@@ -290,7 +320,9 @@ impl<D: WithPorts> Hybrid<D> {
             if matches!(notice, Notice::Reconciled(_)) {
                 self.moves.restarted(now);
             }
-            self.notices.push_back(notice);
+            if let Some(NoticeSink(tell)) = &mut self.notices {
+                tell(&notice);
+            }
         }
         any
     }
@@ -331,21 +363,57 @@ impl<D: WithPorts> Hybrid<D> {
 
     fn process_in_software(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         self.collect_released();
-        let software = self.switch.software();
-        let disposition = software.process(now, ingress, packet, &mut self.outbox);
-        if let Some(session) = software.session_for_packet(ingress, packet) {
-            let direction = match ingress {
-                Ingress::Gtpu { .. } => Direction::Uplink,
-                Ingress::Ip { .. } | Ingress::Ethernet { .. } => Direction::Downlink,
-            };
-            self.placement.observe(now, Rule { session, direction }, packet.len() as u64);
-            self.switch.packet_in_software(now, session);
-        }
+        self.software_load.count(now, packet.len());
+        let destination = self.destination_of(ingress, packet);
+        let disposition = self.switch.software().process(now, ingress, packet, &mut self.outbox);
+        self.observe(now, destination, packet.len() as u64);
         disposition
     }
 
+    fn destination_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<(Destination, Direction)> {
+        let direction = match ingress {
+            Ingress::Gtpu { .. } => Direction::Uplink,
+            Ingress::Ip { .. } | Ingress::Ethernet { .. } => Direction::Downlink,
+        };
+        Some((self.switch.software_ref().destination_of(ingress, packet)?, direction))
+    }
+
+    /// The software has processed a packet to this destination.
+    fn observe(&mut self, now: Time, destination: Option<(Destination, Direction)>, octets: u64) {
+        let Some((destination, direction)) = destination else { return };
+        if let Some(session) = self.switch.software_ref().only_session_of(&destination) {
+            self.placement.observe(now, Rule { session, direction }, octets);
+            self.switch.packet_in_software(now, session);
+        }
+    }
+
+    /// Passes the packets of a batch through the switch, and leaves those in it that are for the software.
+    fn pass_switch_in_batch(&mut self, now: Time, source: ReceiveSource, batch: &mut Batch) {
+        self.for_software.clear();
+        batch.retain(|frame| {
+            let Some(ingress) = self.switch.topology().ingress(source, &frame.meta) else { return false };
+            if self.pass_switch(now, &ingress, frame.data).is_some() {
+                return false;
+            }
+            self.software_load.count(now, frame.data.len());
+            let destination = self.destination_of(&ingress, frame.data);
+            self.for_software.push((destination, frame.data.len() as u64));
+            true
+        });
+    }
+
+    /// What is due before packets: readings, results, moves.
+    fn before_packets(&mut self, now: Time) -> Time {
+        let now = self.at(now);
+        self.read_counters_if_due(now);
+        self.run(now);
+        self.move_rules(now);
+        now
+    }
+
     /// A packet that the switch has handled.
-    fn count(&mut self, ingress: &Ingress, octets: usize, is_forwarded: bool) -> Disposition {
+    fn count(&mut self, now: Time, ingress: &Ingress, octets: usize, is_forwarded: bool) -> Disposition {
+        self.switch_load.count(now, octets);
         self.counters.count_received(ingress, octets);
         if !is_forwarded {
             self.counters.count_drop(DropReason::MbrExceeded);
@@ -372,7 +440,7 @@ impl<D: WithPorts> Hybrid<D> {
                 is_forwarded = true;
             }
         }
-        Some(self.count(ingress, packet.len(), is_forwarded))
+        Some(self.count(now, ingress, packet.len(), is_forwarded))
     }
 
     fn read_counters_if_due(&mut self, now: Time) {
@@ -450,7 +518,9 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
     }
 
     fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        let now = self.at(now);
         self.switch.reconfigure(now, settings);
+        self.run(now);
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
@@ -501,11 +571,81 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
         self.run(now);
         self.switch.software().session_state(now, session)
     }
+
+    fn rule_placement(&self, now: Time) -> Option<RulePlacement> {
+        let now = self.now.max(now);
+        let sessions = self.switch.software_ref().counters().sessions;
+        let mut rules = RulePlace::ALL.map(|place| self.moves.count(place) as u64);
+        rules[RulePlace::Software as usize] = (sessions * 2).saturating_sub(self.moves.len() as u64);
+        Some(RulePlacement {
+            rules,
+            capacity: self.moves.config().capacity as u64,
+            moves: self.moves.statistics(),
+            changes_per_second: self.moves.changes_per_second(now),
+            switch: self.switch_load.at(now),
+            software: self.software_load.at(now),
+        })
+    }
+
+    fn placed_rules(&self, now: Time, session: Option<Seid>, most: usize) -> Vec<PlacedRule> {
+        let now = self.now.max(now);
+        let rules: Vec<Rule> = match session {
+            Some(session) => Rule::of(session).into(),
+            None => self.moves.rules().map(|(rule, _)| rule).chain(self.moves.refused(now)).collect(),
+        };
+        let with_rate = |rule: Rule| (self.placement.octets_per_second(now, rule), rule);
+        let mut rules: Vec<_> = rules.into_iter().map(with_rate).collect();
+        rules.sort_unstable_by(|(one, first), (other, second)| other.cmp(one).then(first.cmp(second)));
+        let placed = |(octets_per_second, rule): (Option<u64>, Rule)| PlacedRule {
+            session: rule.session,
+            direction: rule.direction,
+            place: self.moves.place(rule).into(),
+            since: self.moves.since(rule),
+            octets_per_second,
+            refusal: self.moves.refusal(rule).map(str::to_owned),
+        };
+        rules.into_iter().take(most).map(placed).collect()
+    }
 }
 
 impl<D: WithPorts> PacketEngine for Hybrid<D> {
     fn topology(&self) -> &Topology {
         self.switch.topology()
+    }
+
+    /// The switch takes its packets first, one by one; the software gets the others as one batch. The packets of a rule
+    /// are on one side in the whole batch: rules move between batches, and an armed rule flips at a gap.
+    fn process_batch(
+        &mut self,
+        now: Time,
+        source: ReceiveSource,
+        batch: &mut Batch,
+        queue: &mut TransmitQueue,
+    ) {
+        queue.clear();
+        if self.delay.is_some() || self.moves.config().read_interval.is_none() {
+            for frame in batch.frames() {
+                if let Some(ingress) = self.topology().ingress(source, &frame.meta) {
+                    self.process(now, &ingress, frame.data, queue);
+                }
+            }
+            return;
+        }
+        let now = self.before_packets(now);
+        self.pass_switch_in_batch(now, source, batch);
+        self.collect_released();
+        self.transmit(queue);
+        if !batch.is_empty() {
+            self.switch.software().process_batch(now, source, batch, &mut self.queue);
+            queue.append(&mut self.queue);
+            let mut for_software = std::mem::take(&mut self.for_software);
+            for (destination, octets) in for_software.drain(..) {
+                self.observe(now, destination, octets);
+            }
+            self.for_software = for_software;
+        }
+        self.run(now);
+        self.transmit(queue);
     }
 
     fn process(
@@ -515,10 +655,7 @@ impl<D: WithPorts> PacketEngine for Hybrid<D> {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
-        let now = self.at(now);
-        self.read_counters_if_due(now);
-        self.run(now);
-        self.move_rules(now);
+        let now = self.before_packets(now);
         let disposition = match self.pass_switch(now, ingress, packet) {
             Some(disposition) => {
                 if self.moves.config().read_interval.is_none() {

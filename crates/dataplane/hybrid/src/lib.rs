@@ -51,6 +51,7 @@
 
 mod config;
 mod engine;
+mod load;
 mod moves;
 mod placement;
 mod quota;
@@ -59,7 +60,7 @@ mod rule;
 
 pub use config::Config;
 pub use engine::{Hybrid, HybridError};
-pub use moves::{Command, Moves, Place, Statistics};
+pub use moves::{Command, Moves, Place};
 pub use placement::{AsDetected, ByRate, Detector, Placement, Thresholds, Wish};
 pub use rate::WINDOW;
 pub use rule::Rule;

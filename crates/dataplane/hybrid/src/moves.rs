@@ -9,11 +9,13 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use causeway_dataplane::{MoveCounts, RulePlace};
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
 
 use crate::config::Config;
 use crate::placement::Wish;
+use crate::rate::Rate;
 use crate::rule::Rule;
 
 /// How often the gap of an armed rule is halved, when its patience is over.
@@ -46,15 +48,14 @@ pub enum Place {
     Demoting,
 }
 
-impl Place {
-    /// In lower case, for operators.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Software => "software",
-            Self::Promoting => "promoting",
-            Self::Armed { .. } => "armed",
-            Self::Switch => "switch",
-            Self::Demoting => "demoting",
+impl From<Place> for RulePlace {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Software => Self::Software,
+            Place::Promoting => Self::Promoting,
+            Place::Armed { .. } => Self::Armed,
+            Place::Switch => Self::Switch,
+            Place::Demoting => Self::Demoting,
         }
     }
 }
@@ -68,31 +69,6 @@ pub enum Command {
     Return(Rule),
 }
 
-/// Counts since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Statistics {
-    /// Rules that were written to the switch.
-    pub promoted: u64,
-    /// Rules that were returned by a decision.
-    pub demoted: u64,
-    /// Rules that the switch returned by itself: their session changed or ended, or a quota is exhausted.
-    pub returned: u64,
-    /// Promotions that the switch refused.
-    pub refused: u64,
-    /// Rules whose packets the switch forwards since their gap.
-    pub flipped: u64,
-    /// Rules that flipped after a shorter gap than the longest stay: packets may have overtaken others.
-    pub flipped_early: u64,
-    /// Rules that were armed for too long, and returned.
-    pub gave_up: u64,
-    /// Promotions of rules that a decision had returned less than five seconds before.
-    pub again: u64,
-    /// Wishes that found no budget.
-    pub over_budget: u64,
-    /// Rule changes that were commanded.
-    pub changes: u64,
-}
-
 #[derive(Clone, Copy, Debug)]
 struct State {
     place: Place,
@@ -101,6 +77,10 @@ struct State {
     due: Option<Time>,
     /// When it was first wished on the switch.
     wished: Time,
+    /// It returns since it was armed for too long.
+    gave_up: bool,
+    /// It was armed before it returns.
+    was_armed: bool,
 }
 
 /// Where all rules are that are not at rest in the software.
@@ -108,7 +88,8 @@ struct State {
 pub struct Moves {
     config: Config,
     states: HashMap<Rule, State, RandomState>,
-    armed: usize,
+    /// The number of rules at each place but the software, which stays zero.
+    counts: [usize; 5],
     /// Rules that are armed, by when that changes.
     due: BTreeSet<(Time, Rule)>,
     /// Rules that the switch does not take, until when and why.
@@ -118,7 +99,8 @@ pub struct Moves {
     waits: VecDeque<Span>,
     tokens: f64,
     filled: Time,
-    statistics: Statistics,
+    statistics: MoveCounts,
+    recent_changes: Rate,
 }
 
 impl Moves {
@@ -127,14 +109,15 @@ impl Moves {
         Self {
             config,
             states: HashMap::default(),
-            armed: 0,
+            counts: [0; 5],
             due: BTreeSet::new(),
             refused: HashMap::default(),
             recent: HashMap::default(),
             waits: VecDeque::new(),
             tokens: 0.0,
             filled: Time::default(),
-            statistics: Statistics::default(),
+            statistics: MoveCounts::default(),
+            recent_changes: Rate::default(),
         }
     }
 
@@ -156,6 +139,11 @@ impl Moves {
     /// Why the switch does not take a rule, if it was tried.
     pub fn refusal(&self, rule: Rule) -> Option<&str> {
         self.refused.get(&rule).map(|(_, reason)| reason.as_str())
+    }
+
+    /// The rules that the switch does not take for now, in no order.
+    pub fn refused(&self, now: Time) -> impl Iterator<Item = Rule> {
+        self.refused.iter().filter(move |(_, (until, _))| now < *until).map(|(rule, _)| *rule)
     }
 
     /// The rule is on the switch, armed or not.
@@ -196,18 +184,28 @@ impl Moves {
 
     /// Rules that may be promoted besides those on the switch and those that move.
     pub fn free(&self) -> usize {
-        let armed = self.config.armed.saturating_sub(self.armed);
+        let armed = self.config.armed.saturating_sub(self.armed());
         self.config.capacity.saturating_sub(self.states.len()).min(armed)
     }
 
     /// Rules that are armed or being promoted.
     pub const fn armed(&self) -> usize {
-        self.armed
+        self.count(RulePlace::Promoting) + self.count(RulePlace::Armed)
+    }
+
+    /// The number of rules at a place other than the software.
+    pub const fn count(&self, place: RulePlace) -> usize {
+        self.counts[place as usize]
     }
 
     /// Counts since the start.
-    pub const fn statistics(&self) -> Statistics {
+    pub const fn statistics(&self) -> MoveCounts {
         self.statistics
+    }
+
+    /// Rule changes that were commanded in the last second.
+    pub fn changes_per_second(&self, now: Time) -> u64 {
+        self.recent_changes.sum(now)
     }
 
     /// The last times between the wish for a promotion and the first packet that the switch forwarded, oldest first.
@@ -247,6 +245,10 @@ impl Moves {
                 self.refuse(now, rule, reason);
                 self.set(now, rule, Place::Software);
             }
+            (Place::Demoting, Ok(())) if self.states.get(&rule).is_some_and(|state| state.gave_up) => {
+                self.statistics.gave_up += 1;
+                self.set(now, rule, Place::Software);
+            }
             (Place::Demoting, Ok(())) => {
                 self.statistics.demoted += 1;
                 if self.recent.len() >= REMEMBERED {
@@ -255,8 +257,12 @@ impl Moves {
                 self.recent.insert(rule, now);
                 self.set(now, rule, Place::Software);
             }
-            // It is still there; the placement decides again.
-            (Place::Demoting, Err(_)) => self.set(now, rule, Place::Switch),
+            // It is still there as before; the placement decides again.
+            (Place::Demoting, Err(_)) => {
+                let was_armed = self.states.get(&rule).is_some_and(|state| state.was_armed);
+                let armed = Place::Armed { gap: self.config.longest_stay };
+                self.set(now, rule, if was_armed { armed } else { Place::Switch });
+            }
             (Place::Software | Place::Armed { .. } | Place::Switch, _) => {}
         }
     }
@@ -323,9 +329,11 @@ impl Moves {
                 continue;
             }
             if now.since(since) >= self.config.give_up {
-                self.statistics.gave_up += 1;
                 self.refuse(now, rule, "no gap between its packets".into());
                 self.set(now, rule, Place::Demoting);
+                if let Some(state) = self.states.get_mut(&rule) {
+                    state.gave_up = true;
+                }
                 return Some(Command::Return(rule));
             }
             let gap = (gap / 2).max(self.config.least_gap).min(gap);
@@ -348,17 +356,21 @@ impl Moves {
     }
 
     fn set(&mut self, now: Time, rule: Rule, place: Place) {
-        let counts = |place: Place| matches!(place, Place::Promoting | Place::Armed { .. });
         let before = self.states.get(&rule).copied();
-        self.armed -= usize::from(before.is_some_and(|state| counts(state.place)));
-        self.armed += usize::from(counts(place));
+        if let Some(state) = before {
+            self.counts[RulePlace::from(state.place) as usize] -= 1;
+        }
+        if place != Place::Software {
+            self.counts[RulePlace::from(place) as usize] += 1;
+        }
         self.set_due(rule, None);
         if place == Place::Software {
             self.states.remove(&rule);
             return;
         }
         let wished = before.filter(|_| place != Place::Promoting).map_or(now, |state| state.wished);
-        self.states.insert(rule, State { place, since: now, due: None, wished });
+        let was_armed = before.is_some_and(|state| matches!(state.place, Place::Armed { .. }));
+        self.states.insert(rule, State { place, since: now, due: None, wished, gave_up: false, was_armed });
         if let Place::Armed { .. } = place {
             let first = if self.config.strict { self.config.give_up } else { self.config.patience };
             self.set_due(rule, Some(now + first.min(self.config.give_up)));
@@ -387,6 +399,7 @@ impl Moves {
         }
         self.tokens -= 1.0;
         self.statistics.changes += 1;
+        self.recent_changes.add(now, 1);
         Some(())
     }
 }

@@ -8,10 +8,7 @@ use crate::config::Config;
 /// Whether a quota of the session can end before the switch's counters are read again.
 pub(crate) fn is_near_quota(software: &mut dyn Software, now: Time, session: Seid, config: &Config) -> bool {
     let Some(rules) = software.rules_of(now, session) else { return false };
-    let has_quota = |urr: &causeway_model::Urr| {
-        urr.quotas.volume.is_some() || urr.quotas.time.is_some() || urr.quotas.events.is_some()
-    };
-    if !rules.urrs.values().any(has_quota) {
+    if !rules.has_quota() {
         return false;
     }
     let Some(state) = software.session_state(now, session) else { return true };

@@ -1,4 +1,4 @@
-//! The rate of a rule over a sliding second.
+//! How much there was in a sliding second: of octets, packets or changes.
 
 use causeway_types::{Span, Time};
 
@@ -8,7 +8,7 @@ const PARTS: u64 = 8;
 /// The window over which rates are measured.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Octets of the last second, in parts of an eighth: the sum of the last seven full parts, the present one, and the share
+/// What there was in the last second, in parts of an eighth: the sum of the last seven full parts, the present one, and the share
 /// of the oldest part that the window still covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Rate {
@@ -22,16 +22,16 @@ const fn part_nanos() -> u64 {
 }
 
 impl Rate {
-    /// Octets are counted now.
-    pub(crate) fn add(&mut self, now: Time, octets: u64) {
+    /// So much is counted now.
+    pub(crate) fn add(&mut self, now: Time, amount: u64) {
         self.advance(now);
         if let Some(part) = self.parts.get_mut(place(self.epoch)) {
-            *part = part.saturating_add(u32::try_from(octets).unwrap_or(u32::MAX));
+            *part = part.saturating_add(u32::try_from(amount).unwrap_or(u32::MAX));
         }
     }
 
-    /// The octets of the window that ends now.
-    pub(crate) fn octets(&self, now: Time) -> u64 {
+    /// What there was in the window that ends now.
+    pub(crate) fn sum(&self, now: Time) -> u64 {
         let mut seen = *self;
         seen.advance(now);
         let oldest = place(seen.epoch + 1);
@@ -78,11 +78,11 @@ mod tests {
         for step in 0..300 {
             rate.add(at(10_000 + 10 * step), 1000);
             if step > 112 {
-                let octets = rate.octets(at(10_000 + 10 * step));
+                let octets = rate.sum(at(10_000 + 10 * step));
                 assert!((98_000..=102_000).contains(&octets), "{octets} after {step}");
             }
         }
-        assert!((48_000..=52_000).contains(&rate.octets(at(13_500))), "{}", rate.octets(at(13_500)));
-        assert_eq!(rate.octets(at(14_200)), 0);
+        assert!((48_000..=52_000).contains(&rate.sum(at(13_500))), "{}", rate.sum(at(13_500)));
+        assert_eq!(rate.sum(at(14_200)), 0);
     }
 }

@@ -10,6 +10,7 @@ mod daemon;
 mod ethernet_capture;
 mod framed_routes;
 mod heavy_hitters;
+mod hybrid;
 mod log_lines;
 mod management;
 mod management_access;

@@ -10,8 +10,8 @@ use causeway_types::{NetworkInstance, Seid, Time, WallClock};
 
 use crate::{
     ApplyError, BackendError, Counters, Disposition, Event, Explanation, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, ReceiveSource, SessionState, Settings,
-    SwitchState, Topology, Transmit, TransmitQueue,
+    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PlacedRule, ReceiveSource, RulePlacement,
+    SessionState, Settings, SwitchState, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -171,6 +171,25 @@ pub trait Dataplane {
     fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
         let _ = (now, session);
         None
+    }
+
+    /// How many rules are on a switch and in the software behind it, and what has moved; `None`: the data plane moves none.
+    /// O(1).
+    ///
+    /// The default is that of such a data plane.
+    fn rule_placement(&self, now: Time) -> Option<RulePlacement> {
+        let _ = now;
+        None
+    }
+
+    /// Rules and where they are, the highest rates first, at most `most`: both of one session, which need not exist; or without
+    /// one those that are not at rest in the software, and those that reached the rate for the switch and were refused.
+    /// O(such rules).
+    ///
+    /// The default is that of a data plane that moves none.
+    fn placed_rules(&self, now: Time, session: Option<Seid>, most: usize) -> Vec<PlacedRule> {
+        let _ = (now, session, most);
+        Vec::new()
     }
 }
 

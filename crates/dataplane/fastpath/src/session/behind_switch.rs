@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use causeway_dataplane::{ApplyError, Ingress, Plan};
 use causeway_model::RuleSet;
 use causeway_slowpath::SlowPath;
-use causeway_slowpath::lease::{CounterReading, PlanPreview, Software};
+use causeway_slowpath::lease::{CounterReading, Destination, PlanPreview, Software};
 use causeway_types::{Seid, Time, UrrId};
 
 use crate::FastPath;
@@ -78,7 +78,11 @@ impl Software for FastPath {
         self.slow_path.overlapping_sessions(seid)
     }
 
-    fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid> {
-        self.slow_path.session_for_packet(ingress, packet)
+    fn destination_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<Destination> {
+        self.slow_path.destination_of(ingress, packet)
+    }
+
+    fn only_session_of(&self, destination: &Destination) -> Option<Seid> {
+        self.slow_path.only_session_of(destination)
     }
 }

@@ -78,7 +78,7 @@ impl ByRate {
         self.slowest.clear();
         for rule in moves.on_switch() {
             let measured = self.rates.entry(rule).or_default();
-            let octets = measured.rate.octets(now);
+            let octets = measured.rate.sum(now);
             if octets >= down {
                 measured.below = None;
             } else {
@@ -91,14 +91,14 @@ impl ByRate {
             self.slowest.push((octets, rule));
         }
         self.slowest.sort_unstable_by(|one, other| other.cmp(one));
-        self.rates.retain(|rule, measured| measured.rate.octets(now) > 0 || moves.is_on_switch(*rule));
+        self.rates.retain(|rule, measured| measured.rate.sum(now) > 0 || moves.is_on_switch(*rule));
     }
 
     fn promote(&mut self, now: Time, moves: &Moves, wishes: &mut Vec<Wish>) {
         let (up, rates) = (self.thresholds.up, &self.rates);
         let mut wanted: Vec<(u64, Rule)> = Vec::new();
         self.candidates.retain(|rule| {
-            let octets = rates.get(rule).map_or(0, |measured| measured.rate.octets(now));
+            let octets = rates.get(rule).map_or(0, |measured| measured.rate.sum(now));
             let is_wanted = octets >= up && moves.may_promote(now, *rule);
             wanted.extend(is_wanted.then_some((octets, *rule)));
             is_wanted
@@ -130,7 +130,7 @@ impl Placement for ByRate {
     fn observe(&mut self, now: Time, rule: Rule, octets: u64) {
         let measured = self.rates.entry(rule).or_default();
         measured.rate.add(now, octets);
-        if measured.rate.octets(now) >= self.thresholds.up {
+        if measured.rate.sum(now) >= self.thresholds.up {
             self.candidates.insert(rule);
         }
     }
@@ -155,6 +155,10 @@ impl Placement for ByRate {
             self.next_try = now + if moves.free() > 0 { SOON } else { LATER };
         }
         wishes
+    }
+
+    fn octets_per_second(&self, now: Time, rule: Rule) -> Option<u64> {
+        Some(self.rates.get(&rule).map_or(0, |measured| measured.rate.sum(now)))
     }
 
     fn next_decision(&self) -> Option<Time> {

@@ -27,6 +27,12 @@ pub trait Placement: fmt::Debug + Send {
 
     /// When [`Placement::decide`] is to be called; `None`: not before the next packet.
     fn next_decision(&self) -> Option<Time>;
+
+    /// The octets of a rule in the second that ends now; `None`: they are not measured.
+    fn octets_per_second(&self, now: Time, rule: Rule) -> Option<u64> {
+        let _ = (now, rule);
+        None
+    }
 }
 
 /// A move that is wanted.

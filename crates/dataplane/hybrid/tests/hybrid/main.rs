@@ -1,6 +1,7 @@
 //! The hybrid UPF: nothing is lost, doubled or overtaken by moves, and all usage is reported, whatever the switch's driver
 //! does.
 
+mod batches;
 mod order;
 mod rates;
 mod stories;

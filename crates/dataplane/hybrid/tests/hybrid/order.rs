@@ -45,7 +45,7 @@ fn world(timing: Timing, chances: FaultRates, seed: u64) -> World {
     for number in 0..SESSIONS {
         world.establish(number, session(number, Some(3000)));
     }
-    world.upf.switch().driver().0.set_chances(chances);
+    world.upf.switch().driver().set_chances(chances);
     world
 }
 
@@ -95,7 +95,7 @@ proptest! {
         let chances = FaultRates { unavailable: 40, unanswered: 40, half: 40, late: 80, restart: 0 };
         let mut world = world(Timing::PAPER_ALL_DRIVER, chances, seed);
         play(&mut world, &steps);
-        world.upf.switch().driver().0.set_chances(NONE);
+        world.upf.switch().driver().set_chances(NONE);
         world.assert_all_arrived();
         world.assert_all_reported(SESSIONS);
     }
@@ -115,7 +115,7 @@ proptest! {
             play(&mut world, first);
             steps = rest;
             let now = world.now;
-            world.upf.switch().driver().0.inner().restart(now);
+            world.upf.switch().driver().inner().restart(now);
         }
         play(&mut world, steps);
         world.assert_all_arrived();

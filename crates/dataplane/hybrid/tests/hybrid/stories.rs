@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Dataplane, DropReason, Event, Plan};
+use causeway_dataplane::{Dataplane, DropReason, Event, Plan, RulePlace};
 use causeway_hybrid::{Config, Place, Wish};
 use causeway_model::Op;
 use causeway_switch::driver::FaultRates;
@@ -43,7 +43,7 @@ fn at(step: &str, quota: Option<u64>) -> World {
     if step == "demoting" {
         world.wish(Wish::Demote(rule(0, DOWN)));
     }
-    assert_eq!(world.upf.moves().place(rule(0, DOWN)).name(), step);
+    assert_eq!(RulePlace::from(world.upf.moves().place(rule(0, DOWN))).name(), step);
     world
 }
 
@@ -173,7 +173,7 @@ fn the_switch_restarts_in_each_step_of_a_move() {
         let mut world = at(step, None);
         world.packet(0, DOWN, 100);
         let now = world.now;
-        world.upf.switch().driver().0.inner().restart(now);
+        world.upf.switch().driver().inner().restart(now);
         for _ in 0..200 {
             world.packet(0, DOWN, 100);
             world.pass(Span::from_micros(500));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use causeway_dataplane::{
     Applied, Dataplane, Egress, Event, GtpuEndpoint, Ingress, Network, PacketEngine, Plan, PlanId,
-    PollApplied, Topology,
+    PollApplied, ReceiveSource, Topology, TransmitQueue,
 };
 use causeway_fastpath::FastPath;
 use causeway_hybrid::{Config, Hybrid, Moves, Placement, Rule, Wish};
@@ -16,13 +16,10 @@ use causeway_model::{
 };
 use causeway_p4::profiles;
 use causeway_packet::gtpu::prefix;
-use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
+use causeway_packet::{Batch, Frame, IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_slowpath::Limits;
-use causeway_switch::Count;
-use causeway_switch::backend::{LocalSwitch, WithPorts};
-use causeway_switch::driver::{
-    FaultInjector, FaultRates, Link, Outcome, Program, Request, SwitchDriver, Ticket,
-};
+use causeway_switch::backend::LocalSwitch;
+use causeway_switch::driver::{FaultInjector, FaultRates, Program};
 use causeway_switch::model::upf::Upf;
 use causeway_switch::model::{Model, Timing};
 use causeway_types::{
@@ -40,38 +37,7 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 pub(crate) const LEAST: usize = 36;
 
 /// The model of a switch with a driver that injects faults.
-#[derive(Debug)]
-pub(crate) struct Faulty(pub(crate) FaultInjector<Model<Upf>>);
-
-impl SwitchDriver for Faulty {
-    fn submit(&mut self, now: Time, request: Request) -> Ticket {
-        self.0.submit(now, request)
-    }
-    fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)> {
-        self.0.poll(now)
-    }
-    fn next_event(&self) -> Option<Time> {
-        self.0.next_event()
-    }
-    fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
-        self.0.poll_packet(now)
-    }
-    fn poll_link(&mut self, now: Time) -> Option<Link> {
-        self.0.poll_link(now)
-    }
-}
-
-impl WithPorts for Faulty {
-    fn receive(&mut self, now: Time, port: u16, frame: &[u8]) {
-        WithPorts::receive(self.0.inner(), now, port, frame);
-    }
-    fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)> {
-        WithPorts::poll_sent(self.0.inner())
-    }
-    fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
-        self.0.inner().indexed_counts(counter, indices)
-    }
-}
+pub(crate) type Faulty = FaultInjector<Model<Upf>>;
 
 /// A placement that does what the test says.
 #[derive(Debug, Default, Clone)]
@@ -134,6 +100,22 @@ impl World {
         seed: u64,
         placement: Option<Box<dyn Placement>>,
     ) -> Self {
+        Self::build(config, timing, chances, seed, placement, false)
+    }
+
+    /// A world whose packets come in batches, which have left the software before the next one comes.
+    pub(crate) fn with_batches(config: Config, timing: Timing) -> Self {
+        Self::build(config, timing, FaultRates::default(), 1, None, true)
+    }
+
+    fn build(
+        config: Config,
+        timing: Timing,
+        chances: FaultRates,
+        seed: u64,
+        placement: Option<Box<dyn Placement>>,
+        has_batches: bool,
+    ) -> Self {
         let topology = Topology {
             gtpu: vec![GtpuEndpoint::new(UPF.into())],
             networks: vec![Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])],
@@ -144,11 +126,12 @@ impl World {
         let local = LocalSwitch::in_front_of_software(&program, &topology, limits, timing).unwrap();
         let software = Box::new(FastPath::new(topology, limits).unwrap());
         let wishes = Script::default();
-        let driver = |model| Faulty(FaultInjector::new(model, chances, Span::from_millis(3), seed));
+        let driver = |model| FaultInjector::new(model, chances, Span::from_millis(3), seed);
         let placement = placement.unwrap_or_else(|| Box::new(wishes.clone()));
         let upf = Hybrid::with_driver(local, driver, software, placement, config).unwrap();
+        let upf = if has_batches { upf } else { upf.with_waiting_packets(seed, STAY) };
         Self {
-            upf: upf.with_waiting_packets(seed, STAY),
+            upf,
             now: START,
             wishes,
             passed: BTreeMap::new(),
@@ -247,6 +230,33 @@ impl World {
 
     /// The next packet of a rule.
     pub(crate) fn packet(&mut self, number: u8, direction: Direction, octets: usize) {
+        let (ingress, packet) = self.next_packet(number, direction, octets);
+        let mut out: Vec<(Egress, Vec<u8>)> = Vec::new();
+        self.upf.process(self.now, &ingress, &packet, &mut out);
+        self.take(out);
+        self.turn();
+    }
+
+    /// The next packets of rules of this direction, as one batch: sessions and lengths.
+    pub(crate) fn batch(&mut self, direction: Direction, packets: &[(u8, usize)]) {
+        let mut batch = Batch::new();
+        for (number, octets) in packets {
+            let (ingress, packet) = self.next_packet(*number, direction, *octets);
+            assert!(batch.push(Frame { meta: ingress.meta(), data: &packet }));
+        }
+        let source = match direction {
+            Direction::Uplink => ReceiveSource::Gtpu,
+            Direction::Downlink => ReceiveSource::Network(0),
+        };
+        let mut queue = TransmitQueue::default();
+        self.upf.process_batch(self.now, source, &mut batch, &mut queue);
+        let mut out: Vec<(Egress, Vec<u8>)> = Vec::new();
+        queue.transmit_all(&batch, self.upf.topology(), &mut out);
+        self.take(out);
+        self.turn();
+    }
+
+    fn next_packet(&mut self, number: u8, direction: Direction, octets: usize) -> (Ingress, Vec<u8>) {
         let passed = self.passed.entry((number, direction)).or_default();
         let mut data = (passed.sent + 1).to_be_bytes().to_vec();
         passed.sent += 1;
@@ -259,23 +269,16 @@ impl World {
         let ip = IpRepr::V4(Ipv4Repr::new(from.0, to.0, IpProtocol::UDP));
         let mut user = Vec::new();
         ip.write_udp(UdpRepr { src_port: from.1, dst_port: to.1 }, true, &[&data], &mut user).unwrap();
-        let mut out: Vec<(Egress, Vec<u8>)> = Vec::new();
         match direction {
             Direction::Uplink => {
                 let qfi = Qfi::new(9).unwrap();
                 let mut packet = prefix::uplink(n3(number).teid, qfi, user.len()).unwrap().to_vec();
                 packet.extend(user);
                 let peer = SocketAddr::new(IpAddr::V4(GNBS[0]), 2152);
-                let ingress = Ingress::Gtpu { local: IpAddr::V4(UPF), peer, tos: 0, hops: None };
-                self.upf.process(self.now, &ingress, &packet, &mut out);
+                (Ingress::Gtpu { local: IpAddr::V4(UPF), peer, tos: 0, hops: None }, packet)
             }
-            Direction::Downlink => {
-                let ingress = Ingress::Ip { network: internet() };
-                self.upf.process(self.now, &ingress, &user, &mut out);
-            }
+            Direction::Downlink => (Ingress::Ip { network: internet() }, user),
         }
-        self.take(out);
-        self.turn();
     }
 
     /// Packets leave: each is the next of its rule.

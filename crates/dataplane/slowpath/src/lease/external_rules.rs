@@ -8,6 +8,7 @@ use causeway_dataplane::{ApplyError, Ingress, PacketEngine, Plan};
 use causeway_model::{Pdr, RuleSet, Usage};
 use causeway_types::{PdrId, Seid, Time, UrrId};
 
+use super::Destination;
 use crate::engine::SlowPath;
 use crate::session::Session;
 use crate::usage::Due;
@@ -91,8 +92,11 @@ pub trait Software: PacketEngine + std::fmt::Debug + Send {
     /// The other sessions with a UE address that overlaps one of this session.
     fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid>;
 
-    /// The session whose rules a packet that was just processed concerned; `None`: none, or several.
-    fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid>;
+    /// The destination of a packet. `None`: its address belongs to no session.
+    fn destination_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<Destination>;
+
+    /// The session of a destination to which a packet was just processed; `None`: none, or several.
+    fn only_session_of(&self, destination: &Destination) -> Option<Seid>;
 }
 
 impl Software for SlowPath {
@@ -148,8 +152,12 @@ impl Software for SlowPath {
         Self::overlapping_sessions(self, seid)
     }
 
-    fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid> {
-        Self::session_for_packet(self, ingress, packet)
+    fn destination_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<Destination> {
+        Self::destination_of(self, ingress, packet)
+    }
+
+    fn only_session_of(&self, destination: &Destination) -> Option<Seid> {
+        Self::only_session_of(self, destination)
     }
 }
 
@@ -159,9 +167,9 @@ impl SlowPath {
         self.leaves_timers = true;
     }
 
-    /// The session whose rules a packet concerns; `None`: none, or several.
-    pub fn session_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Option<Seid> {
-        match self.sessions_for_packet(ingress, packet).as_slice() {
+    /// The session whose rules packets to a destination concern; `None`: none, or several.
+    pub fn only_session_of(&self, destination: &Destination) -> Option<Seid> {
+        match self.sessions_of(destination).as_slice() {
             [one] => Some(*one),
             _ => None,
         }

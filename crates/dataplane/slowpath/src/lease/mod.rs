@@ -58,12 +58,17 @@ impl SlowPath {
 
     /// The sessions whose rules a packet may concern.
     pub fn sessions_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Vec<Seid> {
-        match self.destination_of(ingress, packet) {
-            Some(Destination::Tunnel(teid, local)) => {
-                self.index.session_of_tunnel(teid, local).into_iter().collect()
+        self.destination_of(ingress, packet).map_or_else(Vec::new, |to| self.sessions_of(&to))
+    }
+
+    /// The sessions whose rules packets to a destination concern.
+    pub fn sessions_of(&self, destination: &Destination) -> Vec<Seid> {
+        match destination {
+            Destination::Tunnel(teid, local) => {
+                self.index.session_of_tunnel(*teid, *local).into_iter().collect()
             }
-            Some(Destination::Ue(ip)) => self.index.sessions_of_ue(ip),
-            Some(Destination::Remote(..)) | None => Vec::new(),
+            Destination::Ue(ip) => self.index.sessions_of_ue(*ip),
+            Destination::Remote(..) => Vec::new(),
         }
     }
 

@@ -20,7 +20,7 @@ use super::ports::Ports;
 use super::start::StartError;
 use super::switch::Switch;
 use crate::Count;
-use crate::driver::{Program, SwitchDriver};
+use crate::driver::{FaultInjector, Program, SwitchDriver};
 use crate::model::upf::{self, UnknownProgram, Upf};
 use crate::model::{Model, Pipeline};
 
@@ -308,5 +308,20 @@ impl<P: Pipeline> WithPorts for Model<P> {
     fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
         let count = |index: &u32| self.state().indexed_count(counter, *index).unwrap_or_default();
         indices.iter().map(count).collect()
+    }
+}
+
+/// Faults are those of requests; frames pass.
+impl<D: WithPorts> WithPorts for FaultInjector<D> {
+    fn receive(&mut self, now: Time, port: u16, frame: &[u8]) {
+        self.inner().receive(now, port, frame);
+    }
+
+    fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)> {
+        self.inner().poll_sent()
+    }
+
+    fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
+        self.inner().indexed_counts(counter, indices)
     }
 }

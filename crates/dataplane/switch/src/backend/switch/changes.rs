@@ -41,7 +41,9 @@ impl<D: SwitchDriver> Switch<D> {
     /// Writes the session again, if quotas were exhausted or granted since its entries were made.
     pub(super) fn update_for_quota(&mut self, now: Time, seid: Seid) {
         let Some(state) = self.sessions.get(seid) else { return };
-        if state.exhausted != self.software.exhausted_of(now, seid) {
+        let can_change = !state.exhausted.is_empty()
+            || self.software.rules_of(now, seid).is_some_and(|rules| rules.has_quota());
+        if can_change && state.exhausted != self.software.exhausted_of(now, seid) {
             self.rewrite(seid);
         }
     }

@@ -1,0 +1,36 @@
+//! The packets of one side: all, and those of the last second.
+
+use causeway_dataplane::SideLoad;
+use causeway_types::Time;
+
+use crate::rate::Rate;
+
+/// What came to the switch, or to the software.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Load {
+    packets: u64,
+    octets: u64,
+    recent_packets: Rate,
+    recent_octets: Rate,
+}
+
+impl Load {
+    /// A packet came.
+    pub(crate) fn count(&mut self, now: Time, octets: usize) {
+        let octets = octets as u64;
+        self.packets += 1;
+        self.octets += octets;
+        self.recent_packets.add(now, 1);
+        self.recent_octets.add(now, octets);
+    }
+
+    /// What came until now.
+    pub(crate) fn at(&self, now: Time) -> SideLoad {
+        SideLoad {
+            packets: self.packets,
+            octets: self.octets,
+            packets_per_second: self.recent_packets.sum(now),
+            octets_per_second: self.recent_octets.sum(now),
+        }
+    }
+}
