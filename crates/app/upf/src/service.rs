@@ -45,9 +45,11 @@ pub trait Owner {
     fn set_log_level(&mut self, level: Level);
 }
 
-/// Waits until the interfaces and addresses of a configuration are there, starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one immediately; SIGHUP
-/// reloads the configuration, as the management API does. SIGUSR1 and SIGUSR2, which would end the process by default, are ignored with a line in the log: some
-/// tools send them to have a log file reopened, and this log is standard error.
+/// Waits until the interfaces and addresses of a configuration are there, starts the daemon and waits for its end.
+///
+/// SIGTERM and SIGINT stop it gracefully, a second one immediately; SIGHUP reloads the configuration, as the management API
+/// does. SIGUSR1 and SIGUSR2, which would end the process by default, are ignored with a line in the log: some tools send
+/// them to have a log file reopened, and this log is standard error.
 ///
 /// A signal that comes while it waits for an interface ends it without a start.
 ///
