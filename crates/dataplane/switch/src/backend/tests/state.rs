@@ -35,13 +35,9 @@ fn the_state_has_the_entries_of_each_table() {
             for table in &state.tables {
                 let known = program.tables.iter().find(|known| known.name == table.name).unwrap();
                 let there = upf.switch().driver().state().entries(known.id).unwrap().count();
-                assert_eq!(
-                    (table.entries, table.size),
-                    (there, known.size),
-                    "{}, {}",
-                    contract.profile,
-                    table.name
-                );
+                assert_eq!(table.entries, there, "{}, {}", contract.profile, table.name);
+                // The model in this process has more space for sources.
+                assert!(table.size >= known.size, "{table:?}");
             }
             for side in &state.accounting {
                 let takers = side.partitions.iter().filter(|partition| partition.takes_entries).count();
