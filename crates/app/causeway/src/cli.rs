@@ -26,6 +26,7 @@ use crate::commands::log_level::LogLevelArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::memory_server::MemoryServerArgs;
 use crate::commands::peers::PeersArgs;
+use crate::commands::placement::PlacementArgs;
 use crate::commands::pools::PoolsArgs;
 use crate::commands::release::ReleaseArgs;
 use crate::commands::reload::ReloadArgs;
@@ -248,6 +249,9 @@ pub(crate) enum Command {
     /// List the flows of a high rate: `upf.traffic.heavy_hitters`
     #[command(after_help = asks!("causeway heavy" "causeway heavy --limit 10 -o json"))]
     Heavy(HeavyArgs),
+    /// Show which rules are on the switch of `upf.dataplane: hybrid`, and what has moved
+    #[command(after_help = asks!("causeway placement" "causeway placement 0x2a" "causeway placement --limit 10 -o json"))]
+    Placement(PlacementArgs),
     /// Show the packets of a session as they pass, with their rules and what becomes of them
     #[command(after_help = asks!("causeway trace 10.45.0.2" "causeway trace 10.45.0.2 --packets 10" "causeway trace 0x2a --seconds 600 -o json"))]
     Trace(TraceArgs),
@@ -350,8 +354,8 @@ pub(crate) struct DemoArgs {
     #[arg(short, long, value_name = "FOLDER", default_value = "demo-out")]
     pub(crate) out: PathBuf,
 
-    /// Data plane of the UPF: fastpath, slowpath, or switch (a model of a P4 switch)
-    #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "slowpath", "switch"])]
+    /// Data plane of the UPF: fastpath, slowpath, switch (a model of a P4 switch), or hybrid (such a model before the fast path)
+    #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "slowpath", "switch", "hybrid"])]
     pub(crate) dataplane: Option<String>,
 
     /// Keep everything up after the steps with traffic, until Ctrl-C, and print commands to try

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_fastpath::index::ArenaError;
+use causeway_hybrid::HybridError;
 use causeway_ports::PortError;
 use causeway_switch::backend::InProcessError;
 use thiserror::Error;
@@ -110,6 +111,9 @@ pub enum StartError {
     /// The switch does not support the configured addresses and networks.
     #[error("upf.dataplane switch: {0}")]
     Switch(#[from] InProcessError),
+    /// The switch of a hybrid data plane does not support the configured addresses and networks.
+    #[error("upf.dataplane hybrid: {0}")]
+    Hybrid(#[from] HybridError),
     /// The P4Runtime driver cannot start.
     #[cfg(feature = "p4runtime")]
     #[error("upf.switch: {0}")]

@@ -20,6 +20,7 @@ pub(crate) mod log_level;
 pub(crate) mod man;
 pub(crate) mod memory_server;
 pub(crate) mod peers;
+pub(crate) mod placement;
 mod plan;
 pub(crate) mod pools;
 pub(crate) mod release;
@@ -61,6 +62,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Interfaces(args) => interfaces::run(&args),
         Command::Drops(args) => drops::run(&args),
         Command::Heavy(args) => heavy::run(&args),
+        Command::Placement(args) => placement::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Trace(args) => trace::run(&args),

@@ -123,6 +123,7 @@ fn from_upf(client: &Client, args: &SupportBundleArgs, bundle: &mut Bundle) -> i
         ("workers.json", "/api/v1/workers", &[]),
         ("interfaces.json", "/api/v1/interfaces", &[]),
         ("drops.json", "/api/v1/drops", &[]),
+        ("placement.json", "/api/v1/placement", &[]),
         ("sessions.json", "/api/v1/sessions", &sessions),
     ] {
         match client.get::<Value>(path, parameters) {

@@ -7,6 +7,7 @@ use causeway_types::IpNet;
 
 use super::enums::{GtpuMode, N6Mode};
 use super::ethernet;
+use super::hybrid;
 use super::management;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::problem::Problem;
@@ -23,6 +24,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     smfs(upf, &mut found);
     ethernet::check(upf, &mut found);
     switch::check(upf, &mut found);
+    hybrid::check(upf, &mut found);
     for (n, application) in upf.applications.iter().enumerate() {
         found.extend(application.problem().map(|problem| (format!("upf.applications[{n}]"), problem)));
     }

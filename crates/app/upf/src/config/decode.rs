@@ -9,6 +9,7 @@ use super::ethernet;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, HostReachability};
+use super::hybrid::HybridKeys;
 use super::management::ManagementAccess;
 use super::memory::Memory;
 use super::model::{
@@ -68,6 +69,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
             .unwrap_or(default.ue_address_quarantine),
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
         switch: upf.section("switch", P4Switch::read),
+        hybrid: upf.section("hybrid", HybridKeys::read),
         workers: upf.section("workers", Workers::read),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),

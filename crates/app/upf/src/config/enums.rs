@@ -106,6 +106,15 @@ words!(
 );
 
 words!(
+    /// How long the requests to a switch model take.
+    DriverTiming {
+        Instant = "instant" "No time.",
+        /// That of the driver of HiP4-UPF, with its slowest writes.
+        Paper = "paper",
+    }
+);
+
+words!(
     /// The kind of GTP-U ports.
     GtpuMode {
         Udp = "udp" "UDP sockets of the kernel: available on every host.",

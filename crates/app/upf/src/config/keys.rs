@@ -178,7 +178,8 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.dataplane",
         "fastpath",
-        "fastpath; slowpath: one packet at a time, for comparison; switch: a P4 switch, or a model of one",
+        "fastpath; slowpath: one packet at a time, for comparison; switch: a P4 switch, or a model of one; \
+         hybrid: a switch model in front of the fast path",
     ),
     key(
         "upf.switch.address",
@@ -210,6 +211,48 @@ pub const KEYS: &[Key] = &[
     key("upf.switch.route[].port", "none", "egress port of the switch"),
     key("upf.switch.route[].mac", "none", "MAC address of the switch at that port"),
     key("upf.switch.route[].next_hop", "none", "MAC address of the router or host behind that port"),
+    key(
+        "upf.hybrid.promote_at",
+        "1Mbps",
+        "rate over a second from which on a rule, one direction of a session, moves to the switch",
+    ),
+    key(
+        "upf.hybrid.demote_below",
+        "half of promote_at",
+        "rate below which a rule on the switch moves back after demote_after",
+    ),
+    key("upf.hybrid.demote_after", "2s", "time for which a rule on the switch must be below demote_below"),
+    key(
+        "upf.hybrid.capacity",
+        "20000",
+        "maximum number of rules on the switch; when it is full, a rule replaces the slowest one with 1.25 times its rate",
+    ),
+    key("upf.hybrid.changes_per_second", "3442", "maximum number of rule changes of the switch a second"),
+    key(
+        "upf.hybrid.longest_stay",
+        "650us",
+        "longest time of a packet in the software: the switch forwards a new rule's packets after a gap of this length",
+    ),
+    key(
+        "upf.hybrid.strict",
+        "false",
+        "true: no packet overtakes another, even if some rules find no gap and never move",
+    ),
+    key(
+        "upf.hybrid.read_interval",
+        "100ms",
+        "interval between reads of the switch's counters, and so between reports of a threshold and its passing",
+    ),
+    key(
+        "upf.hybrid.model.timing",
+        "instant",
+        "instant, or paper: requests to the switch model take as long as to the switch of HiP4-UPF",
+    ),
+    key(
+        "upf.hybrid.model.faults",
+        "0",
+        "of a thousand requests to the switch model so many fail, for trials: unreachable, unanswered, half done, late",
+    ),
     key(
         "upf.workers.count",
         "1",

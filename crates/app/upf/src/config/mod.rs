@@ -10,6 +10,7 @@ mod ethernet;
 mod forwarding;
 mod framed;
 mod host;
+mod hybrid;
 mod keys;
 mod management;
 mod memory;
@@ -38,14 +39,15 @@ pub use crate::data_planes::DataPlane;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{
-    Capture, GtpuMode, HeavyFlow, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort,
-    RouteOf, Switch, UnknownStations, WhenFull,
+    Capture, DriverTiming, GtpuMode, HeavyFlow, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure,
+    RequestPort, RouteOf, Switch, UnknownStations, WhenFull,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
 pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
 pub use framed::FramedRoutes;
 pub use host::{AcceptFrom, HostReachability};
+pub use hybrid::{HybridKeys, SwitchModel};
 pub use keys::{KEYS, Key};
 pub use management::{MANAGEMENT_PORT, ManagementAccess, ManagementServer, ManagementSocket, ManagementTls};
 pub use memory::Memory;

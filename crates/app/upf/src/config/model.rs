@@ -11,6 +11,7 @@ use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, HostReachability};
+use super::hybrid::HybridKeys;
 use super::management::ManagementAccess;
 use super::memory::Memory;
 use super::pfcp::Pfcp;
@@ -93,6 +94,8 @@ pub struct Upf {
     pub dataplane: DataPlane,
     /// The P4 switch, for the data plane `switch`.
     pub switch: P4Switch,
+    /// Which rules move, for the data plane `hybrid`.
+    pub hybrid: HybridKeys,
     /// The packet threads.
     pub workers: Workers,
     /// The UPF as a router.
@@ -135,6 +138,7 @@ impl Default for Upf {
             offload: true,
             dataplane: DataPlane::default(),
             switch: P4Switch::default(),
+            hybrid: HybridKeys::default(),
             workers: Workers::default(),
             routing: Routing::default(),
             buffering: Buffering::default(),

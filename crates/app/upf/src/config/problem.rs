@@ -288,17 +288,33 @@ pub enum Problem {
         mode: &'static str,
     },
     /// Several packet threads for one switch.
-    #[error("upf.dataplane switch has one packet thread: set upf.workers.count to 1 or auto")]
-    OneSwitch,
+    #[error("upf.dataplane {dataplane} has one packet thread: set upf.workers.count to 1 or auto")]
+    OneSwitch {
+        /// The name of the data plane.
+        dataplane: &'static str,
+    },
     /// The P4 program always decrements TTL and hop limit.
-    #[error("upf.dataplane switch always decrements the TTL: remove the key, or use another data plane")]
-    SwitchHops,
+    #[error("upf.dataplane {dataplane} always decrements the TTL: remove the key, or use another data plane")]
+    SwitchHops {
+        /// The name of the data plane.
+        dataplane: &'static str,
+    },
     /// The P4 programs look for nothing in the traffic.
-    #[error("upf.dataplane switch looks for no heavy hitters: remove the key, or use another data plane")]
-    SwitchTraffic,
+    #[error(
+        "upf.dataplane {dataplane} looks for no heavy hitters: remove the key, or use another data plane"
+    )]
+    SwitchTraffic {
+        /// The name of the data plane.
+        dataplane: &'static str,
+    },
     /// The P4 programs measure no windows.
-    #[error("upf.dataplane switch has no application classes: remove the key, or use another data plane")]
-    SwitchClasses,
+    #[error(
+        "upf.dataplane {dataplane} has no application classes: remove the key, or use another data plane"
+    )]
+    SwitchClasses {
+        /// The name of the data plane.
+        dataplane: &'static str,
+    },
     /// The model file cannot be used.
     #[error("{}: {why}", path.display())]
     Model {
@@ -313,6 +329,17 @@ pub enum Problem {
         /// The number that is out of range.
         error: causeway_traffic::ConfigError,
     },
+    /// A rule would be demoted at the rate that promotes it.
+    #[error("above upf.hybrid.promote_at, {promote_at}: give at most that; half of it is usual")]
+    ThresholdsReversed {
+        /// The rate that promotes a rule.
+        promote_at: String,
+    },
+    /// The programs of a switch elsewhere cannot leave packets to software.
+    #[error(
+        "upf.dataplane hybrid has a switch model in this process: remove it, or use upf.dataplane switch"
+    )]
+    HybridSwitchElsewhere,
     /// A key of ports of the host, with a switch that has ports.
     #[error("the switch (upf.switch.address) provides the ports: remove it")]
     PortKeyWithSwitch,

@@ -109,7 +109,7 @@ impl Upf {
     /// The pools that can be in force.
     fn live_pools(&self, new: &Self, start: &Self) -> Vec<Session> {
         // A switch has the pools in its tables.
-        if start.dataplane.is_switch() {
+        if start.dataplane.has_switch() {
             return self.session.clone();
         }
         let known = |session: &Session| self.session.iter().find(|known| known.is_same_pool(session));

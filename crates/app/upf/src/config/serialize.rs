@@ -16,6 +16,10 @@ pub(super) fn octets<S: Serializer>(octets: &u64, serializer: S) -> Result<S::Ok
     serializer.serialize_str(&octets_text(*octets))
 }
 
+pub(super) fn bitrate<S: Serializer>(rate: &Bitrate, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&bitrate_text(*rate))
+}
+
 pub(super) fn bitrate_if_any<S: Serializer>(
     rate: &Option<Bitrate>,
     serializer: S,

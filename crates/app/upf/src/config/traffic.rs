@@ -157,13 +157,14 @@ impl fmt::Display for FlowRate {
 /// The problems of this section, each with its key.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
-    if upf.traffic.classes.model.is_some() && upf.dataplane.is_switch() {
-        found.push(("upf.traffic.classes.model".into(), Problem::SwitchClasses));
+    let dataplane = upf.dataplane.name();
+    if upf.traffic.classes.model.is_some() && upf.dataplane.has_switch() {
+        found.push(("upf.traffic.classes.model".into(), Problem::SwitchClasses { dataplane }));
     }
     let Some(settings) = upf.traffic.heavy_hitters.settings(0) else { return found };
     let threshold = "upf.traffic.heavy_hitters.threshold".to_owned();
-    if upf.dataplane.is_switch() {
-        found.push((threshold, Problem::SwitchTraffic));
+    if upf.dataplane.has_switch() {
+        found.push((threshold, Problem::SwitchTraffic { dataplane }));
     } else if let Err(error) = settings.sliding() {
         found.push((threshold, Problem::HeavyHitters { error }));
     }

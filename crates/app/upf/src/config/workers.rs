@@ -64,7 +64,7 @@ impl Upf {
         match (self.workers.count, self.workers.pin.len()) {
             (WorkerCount::Exactly(count), _) => count,
             (WorkerCount::Auto, _) if self.gtpu.mode == GtpuMode::Tpacket => 1,
-            (WorkerCount::Auto, _) if self.dataplane.is_switch() => 1,
+            (WorkerCount::Auto, _) if self.dataplane.has_switch() => 1,
             (WorkerCount::Auto, 0) => cores.saturating_sub(1).min(queues).clamp(1, MAX_WORKERS),
             (WorkerCount::Auto, pinned) => pinned.min(MAX_WORKERS),
         }
@@ -79,11 +79,12 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     if upf.gtpu.mode == GtpuMode::Tpacket && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneWorker { mode: upf.gtpu.mode.word() }));
     }
-    if upf.dataplane.is_switch() && count > 1 {
-        found.push(("upf.workers.count".into(), Problem::OneSwitch));
+    let dataplane = upf.dataplane.name();
+    if upf.dataplane.has_switch() && count > 1 {
+        found.push(("upf.workers.count".into(), Problem::OneSwitch { dataplane }));
     }
-    if upf.dataplane.is_switch() && !upf.routing.decrement_ttl {
-        found.push(("upf.routing.decrement_ttl".into(), Problem::SwitchHops));
+    if upf.dataplane.has_switch() && !upf.routing.decrement_ttl {
+        found.push(("upf.routing.decrement_ttl".into(), Problem::SwitchHops { dataplane }));
     }
     if pinned > 0 && pinned != count {
         found.push(("upf.workers.pin".into(), Problem::PinsDiffer { pinned, count }));

@@ -26,7 +26,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCiphe
         },
         seed: start.as_nanos(),
         secret: Some(secret),
-        short_teids: upf.dataplane.is_switch(),
+        short_teids: upf.dataplane.has_switch(),
         teid_pools: upf.teid_pools(),
         address_pools: upf.session.iter().map(address_pool).collect(),
         limits: n4::Limits {

@@ -1,5 +1,6 @@
 //! The data planes that a configuration may name.
 
+mod hybrid;
 #[cfg(feature = "p4runtime")]
 mod p4runtime;
 
@@ -48,10 +49,15 @@ impl DataPlane {
         Self { name: "slowpath", build: slow_path },
         // A P4 switch, over P4Runtime; or a slow switch model in this process, for trials.
         Self { name: Self::SWITCH, build: switch },
+        // The fast path behind such a model, which has the rules of high rates.
+        Self { name: Self::HYBRID, build: hybrid::build },
     ];
 
     /// The name of the data plane whose packets pass on ports of a switch, and that has one packet thread.
     const SWITCH: &str = "switch";
+
+    /// The name of the data plane of a switch in front of the fast path.
+    const HYBRID: &str = "hybrid";
 
     /// The data plane with this name. `reference` is the former name of the slow path.
     pub fn named(name: &str) -> Option<Self> {
@@ -67,6 +73,17 @@ impl DataPlane {
     /// Whether it is a P4 switch.
     pub(crate) fn is_switch(self) -> bool {
         self.name == Self::SWITCH
+    }
+
+    /// Whether it is the fast path behind a switch.
+    pub(crate) fn is_hybrid(self) -> bool {
+        self.name == Self::HYBRID
+    }
+
+    /// Whether a switch handles packets: all, or those of some rules. Its tables have the pools, it always decrements TTLs, and it
+    /// has one packet thread.
+    pub(crate) fn has_switch(self) -> bool {
+        self.is_switch() || self.is_hybrid()
     }
 
     /// An empty data plane.

@@ -16,6 +16,7 @@ mod listener;
 mod metrics;
 mod operate;
 mod page;
+mod placement;
 mod query;
 mod refusal;
 mod server;

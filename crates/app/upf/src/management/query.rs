@@ -131,6 +131,31 @@ impl HeavyHitterQuery {
     }
 }
 
+/// Which rules `/api/v1/placement` lists.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PlacementQuery {
+    /// Only the rules of this session: the UPF's SEID, in decimal or, after `0x`, hexadecimal.
+    #[param(value_type = Option<String>, pattern = "^(0x[0-9a-fA-F]{1,16}|[0-9]{1,19})$", example = "0x2a")]
+    seid: Option<Parsed<SeidText>>,
+    /// Maximum number of rules; 100 without it.
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 1000)]
+    limit: Option<Parsed<LimitText>>,
+}
+
+impl PlacementQuery {
+    /// The session.
+    pub(super) fn seid(&self) -> Option<Seid> {
+        self.seid.as_ref().map(|seid| seid.0)
+    }
+
+    /// The maximum number of rules.
+    pub(super) fn limit(&self) -> usize {
+        self.limit.as_ref().map_or(100, |limit| limit.0)
+    }
+}
+
 /// The Node ID in a text.
 pub(super) fn node_of(text: &str) -> NodeId {
     text.parse().map_or_else(|_| NodeId::Fqdn(text.to_owned()), NodeId::Ip)

@@ -160,6 +160,7 @@ impl WorkerContext {
             unroutable: self.out.unroutable,
             stages: self.data_plane.stage_packets(),
             heavy_hitters: self.data_plane.heavy_hitters(now),
+            rule_placement: self.data_plane.rule_placement(now),
             core_time: core_time(),
             ..Snapshot::default()
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use causeway_dataplane::{
     Applied, ApplyError, Counters, Event, Explanation, GtpuPath, HeavyHitterList, HeavyHitterSettings,
-    HostReachability, Ingress, NamedCounter, PathState, Plan, SessionState, Settings,
+    HostReachability, Ingress, NamedCounter, PathState, PlacedRule, Plan, RulePlacement, SessionState,
+    Settings,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -40,6 +41,9 @@ pub(super) enum Command<K> {
     Explain(Arc<(Ingress, Vec<u8>)>, oneshot::Sender<Option<Explanation>>),
     /// Return the supervised paths: at most so many behind this one.
     Paths(Option<GtpuPath>, usize, oneshot::Sender<Vec<PathState>>),
+    /// Return how many rules are where, and rules: of this session, or those that are not at rest in the software; at most so
+    /// many.
+    PlacedRules(Option<Seid>, usize, oneshot::Sender<PlacedRules>),
     /// Observe the packets of a session from now on, or with other keys than before.
     Watch(Watch),
     /// Stop.
@@ -57,6 +61,9 @@ pub enum Report<K> {
     Stopped(Result<Box<Snapshot>, PortError>),
 }
 
+/// How many rules are where, if the data plane moves any, and rules that were asked for.
+pub type PlacedRules = (Option<RulePlacement>, Vec<PlacedRule>);
+
 /// A snapshot of the counters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Snapshot {
@@ -70,6 +77,8 @@ pub struct Snapshot {
     pub handed: u64,
     /// The heavy hitters; `None`: they are not looked for.
     pub heavy_hitters: Option<HeavyHitterList>,
+    /// Where rules are; `None`: the data plane moves none.
+    pub rule_placement: Option<RulePlacement>,
     /// The time for which the threads ran on a core.
     pub core_time: Duration,
     /// The turns of the thread's loop.
@@ -115,6 +124,8 @@ impl Snapshot {
             stages: sum(self.stages, &other.stages),
             handed: self.handed + other.handed,
             heavy_hitters: merged(self.heavy_hitters, other.heavy_hitters.as_ref()),
+            // A data plane that moves rules has one thread.
+            rule_placement: self.rule_placement.or(other.rule_placement),
             core_time: self.core_time + other.core_time,
             turns: self.turns.with(other.turns),
         }
@@ -154,6 +165,9 @@ pub(super) trait Questions: Send + Sync {
 
     /// Requests the supervised paths: at most so many behind this one.
     fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>);
+
+    /// Requests rules and where they are.
+    fn placed_rules(&self, session: Option<Seid>, most: usize, reply: oneshot::Sender<PlacedRules>);
 
     /// Observes the packets of a session from now on.
     fn watch(&self, watch: Watch);
@@ -201,6 +215,14 @@ impl SnapshotClient {
         paths.sort_unstable_by_key(|path| path.path);
         paths.truncate(most);
         Some(paths)
+    }
+
+    /// How many rules are where, and rules: those of a session, or those that are not at rest in the software, at most `most` of
+    /// them; `None` when a thread has ended.
+    pub async fn placed_rules(&self, session: Option<Seid>, most: usize) -> Option<PlacedRules> {
+        let of_threads = self.ask_all(|thread, reply| thread.placed_rules(session, most, reply)).await?;
+        // A data plane that moves rules has one thread.
+        Some(of_threads.into_iter().next().unwrap_or_default())
     }
 
     /// Sends a request to each thread, then awaits all results; `None` when a thread has ended.

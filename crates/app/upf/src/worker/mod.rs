@@ -23,7 +23,7 @@ mod watch;
 
 pub(crate) use directory::MAX_WORKERS;
 pub use handle::{WorkerHandle, WorkerSetup};
-pub use messages::{Report, Snapshot, SnapshotClient, Turns};
+pub use messages::{PlacedRules, Report, Snapshot, SnapshotClient, Turns};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;

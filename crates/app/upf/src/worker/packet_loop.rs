@@ -365,6 +365,12 @@ impl PacketLoop {
                 Ok(Command::Paths(after, most, reply)) => {
                     drop(reply.send(self.context.data_plane().paths(after, most)));
                 }
+                Ok(Command::PlacedRules(session, most, reply)) => {
+                    let now = self.clock.now();
+                    let data_plane = self.context.data_plane();
+                    let rules = data_plane.placed_rules(now, session, most);
+                    drop(reply.send((data_plane.rule_placement(now), rules)));
+                }
                 Ok(Command::Watch(watch)) => {
                     let frame = self.received.frame_size();
                     let watches = self.watches.get_or_insert_with(|| Box::new(Watches::new(frame)));

@@ -9,7 +9,7 @@ use causeway_dataplane::{Explanation, GtpuPath, Ingress, PathState, SessionState
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
-use super::messages::{Command, Questions, Report, Snapshot};
+use super::messages::{Command, PlacedRules, Questions, Report, Snapshot};
 use super::notifier::Notifier;
 use super::packet_loop::{End, PacketLoop};
 use super::schedule::Schedule;
@@ -143,6 +143,10 @@ impl<K: Send> Questions for Questioner<K> {
 
     fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>) {
         self.ask(Command::Paths(after, most, reply));
+    }
+
+    fn placed_rules(&self, session: Option<Seid>, most: usize, reply: oneshot::Sender<PlacedRules>) {
+        self.ask(Command::PlacedRules(session, most, reply));
     }
 
     fn watch(&self, watch: Watch) {

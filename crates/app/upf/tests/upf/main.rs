@@ -9,6 +9,7 @@ mod config_steering;
 mod daemon;
 mod framed_routes;
 mod heavy_hitters;
+mod hybrid;
 mod log_lines;
 mod management;
 mod management_access;

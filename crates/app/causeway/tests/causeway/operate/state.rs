@@ -24,6 +24,7 @@ fn the_whole_is_shown() {
         (&["pools"], &[], "/pools", serde_json::json!([])),
         (&["workers"], &["THREAD", "LOAD", "0 /s"], "/workers/0/sessions", 2.into()),
         (&["heavy"], &[], "/flows", serde_json::json!([])),
+        (&["placement"], &[], "/enabled", false.into()),
         (&["interfaces"], &["n3-"], "/interfaces/0/failures", serde_json::json!([])),
         (&["drops"], &[], "/drops", serde_json::json!([])),
         (&["config", "show"], &["upf:", "max_sessions: "], "/upf/pfcp/server/0/address", at.clone().into()),
@@ -36,6 +37,51 @@ fn the_whole_is_shown() {
         let json = of.json(args);
         assert_eq!(json.pointer(pointer), Some(&value), "{args:?}: {json}");
     }
+}
+
+// Input:  a hybrid data plane with two sessions, of which the first sends more than `promote_at`; one session; one that does not exist.
+// Output: the uplink rule of the first is on the switch and listed, with its UE and SMF; the others are in software; an error.
+#[test]
+fn rules_on_the_switch_are_shown() {
+    let of =
+        Operated::with_keys(2, "  dataplane: hybrid\n  hybrid: {promote_at: 64kbps, demote_below: 0kbps}\n");
+    assert!(of.text(&["status"]).contains("hybrid, 1 packet thread"));
+    let empty = of.text(&["placement"]);
+    assert!(
+        empty.starts_with(
+            "rules              0 on the switch of at most 20,000, 0 moving (0 armed), 4 in software\n"
+        ),
+        "{empty}"
+    );
+    let gnb = Gnb::new();
+    let start = Instant::now();
+    let placement = loop {
+        gnb.send(&of, 100);
+        let placement = of.json(&["placement"]);
+        if placement["rules"]["switch"] == 1 && placement["switch"]["packets"] != 0 {
+            break placement;
+        }
+        assert!(start.elapsed() < PATIENCE, "{placement}");
+    };
+    let rule = &placement["listed"][0];
+    let shown = [&rule["direction"], &rule["place"], &rule["seid"], &rule["ue"][0], &rule["smf"]];
+    let expected = ["uplink", "switch", &of.seid(0), &ue(0).to_string(), &of.smf.address.to_string()];
+    assert_eq!(shown, expected, "{placement}");
+    assert_eq!((&placement["total"], &placement["moves"]["promoted"]), (&1.into(), &1.into()), "{placement}");
+    let text = of.text(&["placement"]);
+    for part in [
+        "1 on the switch of at most 20,000, 0 moving (0 armed), 3 in software",
+        "its rate reached promote_at",
+        &of.seid(0),
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let of_one = of.json(&["placement", &of.seid(1)]);
+    let places: Vec<_> = of_one["listed"].as_array().unwrap().iter().map(|rule| &rule["place"]).collect();
+    assert_eq!(places, ["software", "software"], "{of_one}");
+    let output = of.command(&["placement", "0x7"]).output().unwrap();
+    let (code, _, error) = super::ended(&output);
+    assert!(code == Some(1) && error.contains("no session has the SEID 0x7"), "{output:?}");
 }
 
 // Input:  a packet for a tunnel that does not exist.

@@ -75,6 +75,16 @@ metrics! {
         "Times that a flow became heavy since heavy hitters are looked for";
     HEAVY_HITTERS_LOST: Counter "causeway_heavy_hitters_lost" ["what"] "flows",
         "Heavy hitters of which something was lost: unlisted, since 1024 were listed; unsaid, since 256 events were in a second";
+    PLACED_RULES: Gauge "causeway_hybrid_rules" ["place"] "rules",
+        "Directions of sessions by place: software, switch, or moving between; 0 unless upf.dataplane is hybrid";
+    RULE_MOVES: Counter "causeway_hybrid_moves" ["move"] "rules",
+        "Rules that moved: promoted to the switch; demoted by their rate, returned by a change or quota, or gave up waiting for a gap";
+    RULE_EVENTS: Counter "causeway_hybrid_events" ["event"] "events",
+        "Promotions refused by the switch; promotions soon after a demotion; moves without budget; rules that flipped after a short gap";
+    PLACED_PACKETS: Counter "causeway_hybrid_packets" ["side"] "packets",
+        "Packets by side: switch, or software behind it; 0 unless upf.dataplane is hybrid";
+    PLACED_OCTETS: Counter "causeway_hybrid_bytes" ["side"] "octets",
+        "Octets of these packets as received: with the tunnel in the uplink, without it in the downlink";
     GTPU_PATHS_DOWN: Gauge "causeway_gtpu_paths_down" [] "paths",
         "GTP-U paths of sessions whose peer does not answer Echo Requests; 0 unless upf.gtpu.echo.interval is set";
     GTPU_PATH_FAILURES: Counter "causeway_gtpu_path_failures" [] "failures",

@@ -14,7 +14,7 @@ mod writer;
 use std::fmt;
 use std::sync::Arc;
 
-use causeway_dataplane::{DropReason, NamedCounter};
+use causeway_dataplane::{DropReason, NamedCounter, RulePlace};
 use causeway_ports::{CounterUnit, Counters};
 use causeway_types::{Direction, Time};
 use prometheus_client::collector::Collector;
@@ -165,6 +165,7 @@ impl Exposition {
         writer.family(&metric::STAGE_PACKETS, stages)?;
         writer.single(&metric::UNROUTABLE_PACKETS, self.snapshot.unroutable)?;
         self.heavy_hitters(writer)?;
+        self.rule_placement(writer)?;
         writer.single(&metric::GTPU_PATHS_DOWN, self.n4.paths.down)?;
         writer.single(&metric::GTPU_PATH_FAILURES, self.n4.paths.failures)
     }
@@ -184,6 +185,31 @@ impl Exposition {
         writer.single(&metric::HEAVY_HITTERS_FOUND, list.counts.detector.reports)?;
         let lost = [("unlisted", list.counts.unlisted), ("unsaid", list.counts.unsaid)];
         writer.family(&metric::HEAVY_HITTERS_LOST, lost.map(|(what, count)| (label("what", what), count)))
+    }
+
+    fn rule_placement(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let placement = self.snapshot.rule_placement.unwrap_or_default();
+        let rules = RulePlace::ALL.map(|place| (label("place", place.name()), placement.rules_at(place)));
+        writer.family(&metric::PLACED_RULES, rules)?;
+        let moves = placement.moves;
+        let by_move = [
+            ("promoted", moves.promoted),
+            ("demoted", moves.demoted),
+            ("returned", moves.returned),
+            ("gave_up", moves.gave_up),
+        ];
+        writer.family(&metric::RULE_MOVES, by_move.map(|(name, count)| (label("move", name), count)))?;
+        let events = [
+            ("refused", moves.refused),
+            ("again", moves.again),
+            ("over_budget", moves.over_budget),
+            ("flipped_early", moves.flipped_early),
+        ];
+        writer.family(&metric::RULE_EVENTS, events.map(|(name, count)| (label("event", name), count)))?;
+        let sides = [("switch", placement.switch), ("software", placement.software)];
+        writer
+            .family(&metric::PLACED_PACKETS, sides.map(|(side, load)| (label("side", side), load.packets)))?;
+        writer.family(&metric::PLACED_OCTETS, sides.map(|(side, load)| (label("side", side), load.octets)))
     }
 
     /// Those of the fast path are there whatever the data plane.

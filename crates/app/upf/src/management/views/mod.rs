@@ -7,6 +7,7 @@ mod association;
 mod event;
 mod explanation;
 mod heavy_hitter;
+mod placement;
 mod problem;
 mod rules;
 mod session;
@@ -22,6 +23,7 @@ pub use explanation::{
 };
 pub use heavy_hitter::{HeavyHitterView, HeavyHittersView, TransportFlowView};
 pub(crate) use heavy_hitter::{direction_text, ue_text};
+pub use placement::{MovesView, PlacedRuleCounts, PlacedRuleView, PlacementView, SideView};
 pub use problem::ProblemView;
 pub use rules::{
     BarView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView, TunnelView, UrrView,
