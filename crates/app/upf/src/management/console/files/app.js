@@ -4,6 +4,7 @@ import { attribute, h, problem, text } from './dom.js';
 import * as events from './events.js';
 import { duration } from './format.js';
 import * as overview from './overview.js';
+import * as placement from './placement.js';
 import { follow, latest, refresh, start } from './sampler.js';
 import * as session from './session.js';
 import * as sessions from './sessions.js';
@@ -15,7 +16,7 @@ const line = document.getElementById('link');
 const forget = document.getElementById('forget');
 const forever = new AbortController().signal;
 
-const PAGES = { overview: ['Overview', overview], sessions: ['Sessions', sessions], topology: ['Topology', topology] };
+const PAGES = { overview: ['Overview', overview], sessions: ['Sessions', sessions], topology: ['Topology', topology], placement: ['Placement', placement] };
 
 let leave = new AbortController();
 let shown = {};
@@ -89,6 +90,7 @@ follow(() => {
   text(document.getElementById('node'), status.node_id);
   text(document.getElementById('build'), `Causeway ${status.version}${status.build === 'debug' ? ' (debug build)' : ''}, data plane ${status.data_plane}, runs for ${duration(Date.now() / 1000 - status.started)}`);
   forget.hidden = !token();
+  document.getElementById('placement').hidden = status.data_plane !== 'hybrid';
   // Plain links carry no token.
   for (const one of document.querySelectorAll('footer a')) one.hidden = Boolean(token());
 }, { signal: forever });
