@@ -17,6 +17,7 @@ OUT = Path(os.environ["CONSOLE_OUT"])
 BINARY = os.environ["CONSOLE_BINARY"]
 DEMO = Path(os.environ["CONSOLE_DEMO"])
 UE_NAMESPACE = os.environ["CONSOLE_UE_NAMESPACE"]
+DATAPLANE = os.environ["CONSOLE_DATAPLANE"]
 
 UPF = "http://127.0.0.1:9098"
 CONSOLE = f"{UPF}/console/"
@@ -405,6 +406,31 @@ class ConsoleTest(unittest.TestCase):
         without = self.open("#/switch")
         without.until_text("The data plane of this UPF is no P4 switch.")
         self.assertTrue(without.value("document.getElementById('switch').hidden"))
+
+    # Input:  pings whose rate exceeds upf.hybrid.promote_at, then silence; on another data plane none.
+    # Output: the rules of the UE are on the switch, each with its reason, as the API says; then all are in software. On another data plane
+    #         there is no such page in the list, and the page says why.
+    def test_placement(self):
+        page = self.open("#/placement")
+        is_hybrid = api("status")["data_plane"] == "hybrid"
+        self.assertEqual(DATAPLANE == "hybrid", is_hybrid)
+        if not is_hybrid:
+            page.until("document.querySelector('main').innerText.includes('upf.dataplane is not hybrid')")
+            self.assertTrue(page.value("document.querySelector('#placement').hidden"))
+            return
+        page.until("document.querySelector('#placement:not([hidden]) a[aria-current=page]')")
+        pings = ping(60000, 0.004, 1000)
+        self.addCleanup(pings.wait)
+        self.addCleanup(pings.terminate)
+        reason = "its rate reached promote_at"
+        page.until(f"[...document.querySelectorAll('td')].filter((cell) => cell.innerText === '{reason}').length === 2")
+        rules = api("placement")
+        self.assertEqual([(rule["place"], rule["ue"], rule["why"]) for rule in rules["listed"]], [("switch", [UE], reason)] * 2, rules)
+        self.assertGreater(rules["switch_share"], 0.5)
+        page.until("/[1-9]/.test(document.querySelector('.tile .value').innerText)")
+        self.pictures(page, "placement")
+        pings.terminate()
+        page.until("document.querySelector('main').innerText.includes('All rules are at rest in the software.')")
 
     # Input:  parameters with markup, and with a script.
     # Output: they are text.

@@ -52,6 +52,11 @@ impl Options {
     pub(super) fn advertises_prefixes(&self) -> bool {
         self.dataplane.as_deref() != Some("switch")
     }
+
+    /// Rules move between a switch and the software behind it.
+    pub(super) fn is_hybrid(&self) -> bool {
+        self.dataplane.as_deref() == Some("hybrid")
+    }
 }
 
 /// A link of the emulated network.

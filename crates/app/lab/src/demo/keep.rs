@@ -18,11 +18,12 @@ pub(super) fn wait(
 ) -> Result<(), LabError> {
     let folder = environment.options.out.display().to_string();
     let program = environment.options.program.display().to_string();
+    let is_hybrid = environment.options.is_hybrid();
     let network = environment.network()?;
     for capture in [&network.captures.n3, &network.captures.n4, &network.captures.n6] {
         capture.limit(Some(CAPTURED));
     }
-    console.say(&instructions(network, privilege, &folder, &program));
+    console.say(&instructions(network, privilege, &folder, &program, is_hybrid));
     environment.timeline.pause();
     environment.cleanup.wait_for_signal();
     environment.timeline.resume();
@@ -30,7 +31,13 @@ pub(super) fn wait(
     Ok(())
 }
 
-fn instructions(network: &Network, privilege: Privilege, folder: &str, program: &str) -> String {
+fn instructions(
+    network: &Network,
+    privilege: Privilege,
+    folder: &str,
+    program: &str,
+    is_hybrid: bool,
+) -> String {
     let topology = &network.topology;
     let inside = |namespace: &Namespace, command: &str| {
         format!("{}ip netns exec {} {command}", entrance(privilege), namespace.name())
@@ -55,6 +62,9 @@ fn instructions(network: &Network, privilege: Privilege, folder: &str, program: 
     if network.ipv6 {
         let ping = format!("ping -6 -I {} {DN_V6}", device(cast::IPV6_ONLY));
         commands.insert(1, ("ping over IPv6", inside(&topology.ue, &ping)));
+    }
+    if is_hybrid {
+        commands.push(("rules on the switch", inside(&topology.upf, &format!("{program} placement"))));
     }
     let commands: Vec<_> = commands.iter().map(|(what, command)| format!("  {what:<22}{command}")).collect();
     format!(

@@ -22,7 +22,7 @@ use crate::netns::{Privilege, acquire_privilege, remove_stale};
 use crate::report::{CounterRow, Report};
 use crate::timeline::Timeline;
 use environment::DemoEnvironment;
-use steps::{END, STORY};
+use steps::{END, STORY, own_steps};
 
 const PICTURE: &str = "
   10 UEs ── gnb1 ─┐ N3            N6
@@ -85,6 +85,9 @@ fn perform(
     };
     let mut steps = Vec::new();
     play(STORY, &mut stage, console, &timeline, &mut steps);
+    if steps.iter().all(|step| step.passed) {
+        play(own_steps(options), &mut stage, console, &timeline, &mut steps);
+    }
     if options.keep && stage.network.is_some() {
         report(&mut stage, steps.clone(), &started, privilege).write(&options.out)?;
         keep::wait(&mut stage, privilege, console)?;
@@ -109,6 +112,7 @@ fn report(
     }
     let samples = stage.network.as_ref().map(|network| network.sampler.samples()).unwrap_or_default();
     let failed = steps.iter().find(|step| !step.passed);
+    let own = own_steps(&stage.options);
     Report {
         version: env!("CARGO_PKG_VERSION").into(),
         started: started.into(),
@@ -116,7 +120,13 @@ fn report(
         passed: failed.is_none(),
         reason: failed.map(|step| format!("step {} ({}): {}", step.number, step.title, step.summary)),
         machine: machine(privilege),
-        not_reached: STORY.iter().chain(END).skip(steps.len()).map(|step| step.title.into()).collect(),
+        not_reached: STORY
+            .iter()
+            .chain(own)
+            .chain(END)
+            .skip(steps.len())
+            .map(|step| step.title.into())
+            .collect(),
         steps,
         messages: stage.timeline.messages(),
         samples,

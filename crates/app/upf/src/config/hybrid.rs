@@ -125,7 +125,8 @@ fn stay(text: &str) -> Result<Span, Problem> {
 /// A time as [`stay`] reads it.
 fn stay_text<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
     let micros = span.as_nanos() / 1000;
-    let text = if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
+    let text =
+        if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
     serializer.serialize_str(&text)
 }
 

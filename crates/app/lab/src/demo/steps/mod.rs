@@ -5,6 +5,7 @@ mod attach;
 mod handover;
 mod idle;
 mod ping;
+mod placement;
 mod release;
 mod start;
 mod stop;
@@ -13,7 +14,7 @@ mod volume;
 
 use causeway_types::Volume;
 
-use super::environment::DemoEnvironment;
+use super::environment::{DemoEnvironment, Options};
 use super::step::Step;
 use crate::ran::UeCounters;
 
@@ -30,6 +31,7 @@ pub(super) mod cast {
     pub(super) const SLEEPS: usize = 2;
     pub(super) const MOVES: usize = 3;
     pub(super) const PAYS: usize = 4;
+    pub(super) const PLACED: usize = 5;
 }
 
 /// The steps with traffic, from an empty host on.
@@ -83,6 +85,19 @@ pub(super) const STORY: &[Step<DemoEnvironment>] = &[
         play: volume::play,
     },
 ];
+
+/// The step behind them with the hybrid data plane.
+const PLACEMENT: &[Step<DemoEnvironment>] = &[Step {
+    title: "Rules move to the switch and back",
+    about: "A UE sends and receives until the switch forwards both directions; in silence both return to the software. \
+            Every packet arrives once and in order.",
+    play: placement::play,
+}];
+
+/// The steps behind [`STORY`] that the data plane has of its own.
+pub(super) fn own_steps(options: &Options) -> &'static [Step<DemoEnvironment>] {
+    if options.is_hybrid() { PLACEMENT } else { &[] }
+}
 
 /// The steps that end everything, down to an empty host.
 pub(super) const END: &[Step<DemoEnvironment>] = &[

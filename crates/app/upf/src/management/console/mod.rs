@@ -46,6 +46,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "history.js": SCRIPT,
     "metrics.js": SCRIPT,
     "overview.js": SCRIPT,
+    "placement.js": SCRIPT,
     "poll.js": SCRIPT,
     "rules.js": SCRIPT,
     "sampler.js": SCRIPT,

@@ -4,6 +4,7 @@ import { attribute, h, problem, text } from './dom.js';
 import * as events from './events.js';
 import { duration } from './format.js';
 import * as overview from './overview.js';
+import * as placement from './placement.js';
 import { follow, latest, refresh, start } from './sampler.js';
 import * as session from './session.js';
 import * as sessions from './sessions.js';
@@ -16,7 +17,7 @@ const line = document.getElementById('link');
 const forget = document.getElementById('forget');
 const forever = new AbortController().signal;
 
-const PAGES = { overview: ['Overview', overview], sessions: ['Sessions', sessions], topology: ['Topology', topology], switch: ['P4 switch', p4switch] };
+const PAGES = { overview: ['Overview', overview], sessions: ['Sessions', sessions], topology: ['Topology', topology], switch: ['P4 switch', p4switch], placement: ['Placement', placement] };
 
 let leave = new AbortController();
 let shown = {};
@@ -91,6 +92,7 @@ follow(() => {
   text(document.getElementById('build'), `Causeway ${status.version}${status.build === 'debug' ? ' (debug build)' : ''}, data plane ${status.data_plane}, runs for ${duration(Date.now() / 1000 - status.started)}`);
   document.getElementById('switch').hidden = !['switch', 'hybrid'].includes(status.data_plane);
   forget.hidden = !token();
+  document.getElementById('placement').hidden = status.data_plane !== 'hybrid';
   // Plain links carry no token.
   for (const one of document.querySelectorAll('footer a')) one.hidden = Boolean(token());
 }, { signal: forever });

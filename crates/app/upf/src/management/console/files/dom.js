@@ -92,6 +92,22 @@ export function table(caption, columns, rows, empty = 'None.') {
   return { element, show, body };
 }
 
+/** A card with a figure, and what is to say of it. With `href` it is a link. */
+export function tile(title, href) {
+  const value = h('b', { class: 'value' }, '–');
+  const note = h('span', { class: 'note' });
+  const content = [h('span', { class: 'title' }, title), value, note];
+  const element = href ? h('a', { class: 'card tile', href }, content) : h('div', { class: 'card tile' }, content);
+  return {
+    element,
+    show(shown, more = '', kind = '') {
+      text(value, shown);
+      text(note, more);
+      element.dataset.kind = kind;
+    },
+  };
+}
+
 /** A state: a shape, a colour and a word. `kind` is `good`, `bad`, `warn` or `unknown`. */
 export function state(kind, word) {
   return h('span', { class: `state ${kind}` }, word);

@@ -1,7 +1,7 @@
 // The UPF at a glance.
 
 import { chart } from './chart.js';
-import { h, link, prose, state, table, text } from './dom.js';
+import { h, link, prose, state, table, tile } from './dom.js';
 import { list } from './events.js';
 import { bitrate, count, date, moment, octets, percent, rate, si, words } from './format.js';
 import { follow, history, isLost, latest } from './sampler.js';
@@ -12,21 +12,6 @@ const SPANS = [['1 min', 60], ['5 min', 300], ['15 min', 900]];
 const REASONS = 6;
 
 let span = 300;
-
-function tile(title, href) {
-  const value = h('b', { class: 'value' }, '–');
-  const note = h('span', { class: 'note' });
-  const content = [h('span', { class: 'title' }, title), value, note];
-  const element = href ? h('a', { class: 'card tile', href }, content) : h('div', { class: 'card tile' }, content);
-  return {
-    element,
-    show(shown, more = '', kind = '') {
-      text(value, shown);
-      text(note, more);
-      element.dataset.kind = kind;
-    },
-  };
-}
 
 /** A bar of a share, with its value as text beside it. */
 function meter(share, label) {
