@@ -48,7 +48,7 @@ fn an_interface_that_comes_late_is_waited_for() {
     let test = "an_interface_that_comes_late_is_waited_for";
     let Some(mut running) = start(test, "10m") else { return };
     running.until("waiting for interface late0 (upf.gtpu.server[0].dev), at most 600.0 s more");
-    ip(&running, "link add late0 type dummy");
+    ip(&running, "link add late0 type veth peer name late1");
     running.until("waiting for an address of interface late0 (upf.gtpu.server[0].dev)");
     ip(&running, "link set late0 up");
     ip(&running, "address add 192.0.2.9/24 dev late0");

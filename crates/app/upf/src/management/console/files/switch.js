@@ -11,7 +11,7 @@ const INTERVAL = 2000;
 function fill(entries, size, label) {
   const share = size ? entries / size : 0;
   return h('span', { class: 'level' },
-    h('meter', { min: 0, max: 1, low: 0.8, high: 0.9, optimum: 0, value: Math.min(1, share), 'aria-label': label }), percent(share));
+    h('meter', { min: 0, max: 1, low: 0.8, high: 0.9, optimum: 0, value: Math.min(1, share), 'aria-label': label }), ' ', percent(share));
 }
 
 /** What a partition is used for now. */
