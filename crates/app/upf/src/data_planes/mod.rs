@@ -69,6 +69,11 @@ impl DataPlane {
         self.name == Self::SWITCH
     }
 
+    /// Whether it has a firewall.
+    pub(crate) fn has_firewall(self) -> bool {
+        ["fastpath", "slowpath"].contains(&self.name)
+    }
+
     /// An empty data plane.
     ///
     /// # Errors
