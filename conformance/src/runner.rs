@@ -128,6 +128,7 @@ fn topology_of(setup: &Setup) -> Topology {
         policies: policies(),
         host: HostReachability { addresses: setup.host.clone(), reachable: setup.reachable.clone() },
         slices: setup.slices.iter().map(SliceLimit::from).collect(),
+        firewall: setup.firewall.clone(),
         ..Topology::default()
     }
 }

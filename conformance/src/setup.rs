@@ -1,6 +1,8 @@
 //! Settings of the UPF under test.
 
-use causeway_dataplane::SliceLimit;
+use std::sync::Arc;
+
+use causeway_dataplane::{Firewall, FirewallAction, SliceLimit};
 use causeway_n4::{Config, OverloadControl};
 use causeway_rules::AddressPool;
 use causeway_types::{Bitrate, IpNet, SNssai, Span};
@@ -62,6 +64,21 @@ pub struct Setup {
     pub reachable: Vec<IpNet>,
     /// Network slices that are limited as a whole.
     pub slices: Vec<SliceSetup>,
+    /// The firewall for the packets of all sessions; without one, all pass.
+    #[serde(deserialize_with = "firewall")]
+    pub firewall: Option<Arc<Firewall>>,
+}
+
+/// A firewall.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+struct FirewallSetup {
+    /// Uplink packets that no rule matches are dropped.
+    deny_uplink: bool,
+    /// The same for downlink packets.
+    deny_downlink: bool,
+    /// The rules, as text, in the order in which they are tried.
+    rules: Vec<String>,
 }
 
 /// The limit of a network slice.
@@ -135,6 +152,15 @@ fn address_pool((at, range): (usize, &IpNet)) -> AddressPool {
         name: Some(format!("pool-{}", at + 1)),
         reserved: range.hosts().next().map(IpNet::from).into_iter().collect(),
     }
+}
+
+fn firewall<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Firewall>>, D::Error> {
+    let setup = FirewallSetup::deserialize(deserializer)?;
+    let rules = setup.rules.iter().map(|text| text.parse().map_err(D::Error::custom));
+    let default = |deny| if deny { FirewallAction::Deny } else { FirewallAction::Permit };
+    Firewall::new(rules.collect::<Result<_, _>>()?, default(setup.deny_uplink), default(setup.deny_downlink))
+        .map(|firewall| Some(Arc::new(firewall)))
+        .map_err(|count| D::Error::custom(format!("{count} rules are too many")))
 }
 
 fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {

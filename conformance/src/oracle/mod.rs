@@ -4,6 +4,7 @@
 //! one packet at a time, searches lists from their beginning, and keeps nothing that it can compute.
 //!
 //! - `detection`: the session and the PDR of a packet.
+//! - `firewall`: which packets of a session go to its PDRs.
 //! - `forwarding`: outer headers, markings, hops.
 //! - `enforcement`: gates and rates.
 //! - `usage`: what a URR measures and reports.
@@ -18,6 +19,7 @@
 mod buffering;
 mod detection;
 mod enforcement;
+mod firewall;
 mod forwarding;
 mod limits;
 mod node;
@@ -195,6 +197,9 @@ impl Oracle {
             Ok(packet) => packet,
             Err(reason) => return self.node.drop(reason),
         };
+        if let Some(reason) = firewall::drop_reason(self.node.topology.firewall.as_deref(), &packet) {
+            return self.node.drop(reason);
+        }
         let disposition = self.with(id, |session, node| session.handle(node, now, &packet));
         self.make_room(now);
         disposition.unwrap_or(Disposition::Dropped(DropReason::UnknownTeid))

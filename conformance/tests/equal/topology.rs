@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use causeway_conformance::topology;
-use causeway_dataplane::{GtpuEndpoint, HostReachability, Settings, SliceLimit, Topology};
+use causeway_dataplane::{
+    Firewall, FirewallAction, GtpuEndpoint, HostReachability, Settings, SliceLimit, Topology,
+};
 use causeway_model::{Applications, Pfd, TrafficClasses};
 use causeway_traffic::classes::{Feature, Model, Node, Tree};
 use causeway_types::{Bitrate, DualIp, SNssai, Span};
@@ -28,7 +30,28 @@ pub(crate) fn random_topology(genes: &mut Genes<'_>) -> Topology {
         topology.networks.iter_mut().for_each(|network| network.mtu = u16::MAX.into());
     }
     topology.routing.decrement_ttl = !genes.chance(64);
+    topology.firewall = genes.chance(96).then(|| firewall(genes.chance(128)));
     topology
+}
+
+/// A firewall that lets about half of the packets pass; a list of prefixes and ports, or only of prefixes.
+fn firewall(by_prefix: bool) -> Arc<Firewall> {
+    let prefixes = [
+        "deny in ip from any to 198.51.100.8/31",
+        "deny in ip from any to 2001:db8:100::/127",
+        "deny out ip from 198.51.100.8/30 to any",
+    ];
+    let others = [
+        "permit in udp from 10.45.0.0/30 to any 53,443",
+        "deny in tcp from any 0-40000 to any",
+        "deny in ip from any 1-65535 to any 53",
+        "permit out 17 from any 53 to 10.45.0.0/16",
+        "deny out ip from any to 2001:db8:45::/49",
+    ];
+    let texts = others.iter().filter(|_| !by_prefix).chain(&prefixes);
+    let rules = texts.filter_map(|text| text.parse().ok()).collect();
+    let uplink = if by_prefix { FirewallAction::Permit } else { FirewallAction::Deny };
+    Arc::new(Firewall::new(rules, uplink, FirewallAction::Permit).unwrap_or_else(|_| unreachable!()))
 }
 
 /// The machine has no address beside the UPF's; or some, of which UEs may reach few.
@@ -50,6 +73,7 @@ pub(crate) fn settings(at_first: &Settings, all: bool) -> Arc<Settings> {
         settings.slices.iter_mut().for_each(|limit| limit.uplink = Bitrate::from_kbps(900));
         settings.slices.iter_mut().for_each(|limit| limit.downlink = None);
         settings.policies.iter_mut().for_each(|policy| policy.dscp = Some(46));
+        settings.firewall = settings.firewall.is_none().then(|| firewall(true));
     }
     Arc::new(settings)
 }

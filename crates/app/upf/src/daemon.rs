@@ -165,7 +165,8 @@ impl Daemon {
         let machine = machine(config, &n4, &mut ports)?;
         let host = HostReachability::clone(&machine.host());
         let neighbours = open::neighbours(&config.upf);
-        let topology = Topology { routing, policies, slices, teids, host, neighbours, ..base };
+        let firewall = config.upf.firewall.compiled.clone();
+        let topology = Topology { routing, policies, slices, teids, host, neighbours, firewall, ..base };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
         let setups = worker_setups(config, &topology, ports, &budget)?;
         let abilities = setups.first().map(|setup| setup.data_plane.capabilities());

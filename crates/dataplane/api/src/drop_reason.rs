@@ -68,6 +68,10 @@ reasons! {
     LocalAddress = "local_address", "A UE tries to reach the UPF's host. Name addresses that UEs may reach in upf.host.open.",
     /// The destination of an uplink packet is unroutable: loopback, multicast, broadcast, unspecified or IPv4-mapped.
     Unroutable = "unroutable", "A UE sends to an address that is no destination. Harmless unless it is a flood.",
+    /// The firewall denies the uplink packet: it matches a rule with `deny`, or none and the default is `deny`.
+    FirewallUplink = "firewall_uplink", "Look at the rule with `causeway explain`. If the packets are meant to pass, permit them in upf.firewall.rules.",
+    /// The firewall denies the downlink packet: it matches a rule with `deny`, or none and the default is `deny`.
+    FirewallDownlink = "firewall_downlink", "Look at the rule with `causeway explain`. If the packets are meant to pass, permit them in upf.firewall.rules.",
     /// An Error Indication names a GTP-U peer other than its sender.
     ErrorIndicationMismatch = "error_indication_mismatch", "An Error Indication comes from another address than the tunnel's peer: a gNB with several addresses, or a forgery.",
     /// The FAR has the action DROP.

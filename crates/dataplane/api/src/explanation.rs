@@ -8,7 +8,7 @@ use causeway_types::{
     Direction, FarId, MacAddr, NetworkInstance, PdrId, QerId, Qfi, Seid, Teid, UrrId, Volume,
 };
 
-use crate::{Disposition, Egress};
+use crate::{Disposition, Egress, FirewallAction, FirewallRule};
 
 /// What would become of a packet now, and by which rules: the result of [`crate::PacketEngine::explain`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +16,9 @@ pub struct Explanation {
     /// The key by which its session is looked up. `None`: the packet has none, because it is malformed or a GTP-U
     /// message without user data.
     pub key: Option<SessionKey>,
+    /// What the firewall decides; `None`: there is none, or no session has the key. If it denies the packet, no PDR is
+    /// compared with it.
+    pub firewall: Option<FirewallExplanation>,
     /// The sessions with that key in the order in which they are tried, up to the first with a matching PDR.
     pub sessions: Vec<SessionTrial>,
     /// The rules of the matching PDR; `None`: no PDR matches.
@@ -25,6 +28,17 @@ pub struct Explanation {
     /// The packets that are transmitted because of it, in order: where to, and the octets from the GTP-U, IP or Ethernet
     /// header on. An ICMP error or an Error Indication is among them.
     pub sent: Vec<(Egress, usize)>,
+}
+
+/// What the firewall decides on a packet, and by which rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FirewallExplanation {
+    /// The direction whose rules were tried.
+    pub direction: Direction,
+    /// Whether the packet passes.
+    pub action: FirewallAction,
+    /// The rule that matches, with its position among all rules, from 1; `None`: the default decides.
+    pub rule: Option<(usize, FirewallRule)>,
 }
 
 /// The key by which the session of a packet is looked up.

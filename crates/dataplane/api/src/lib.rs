@@ -42,6 +42,7 @@ mod drop_reason;
 mod error;
 mod event;
 mod explanation;
+mod firewall;
 mod heavy_hitter;
 mod packet;
 mod rule_placement;
@@ -61,7 +62,12 @@ pub use drop_reason::DropReason;
 pub use error::{ApplyError, BackendError};
 pub use event::{DataStatus, DownlinkData, Event};
 pub use explanation::{
-    Explanation, MatchedRules, PdrMismatch, QerVerdict, RateVerdict, SessionKey, SessionTrial, UrrVerdict,
+    Explanation, FirewallExplanation, MatchedRules, PdrMismatch, QerVerdict, RateVerdict, SessionKey,
+    SessionTrial, UrrVerdict,
+};
+pub use firewall::{
+    Chain, Firewall, FirewallAction, FirewallKey, FirewallRule, FirewallRuleError, FirewallVerdict,
+    MAX_FIREWALL_RULES, RemoteVerdict,
 };
 pub use heavy_hitter::{HeavyFlow, HeavyHitter, HeavyHitterList};
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};

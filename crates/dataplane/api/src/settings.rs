@@ -1,10 +1,11 @@
 //! What may change of a topology while a data plane runs.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use causeway_types::IpNet;
 
-use crate::{EchoConfig, ForwardingPolicy, Network, SliceLimit, Topology};
+use crate::{EchoConfig, Firewall, ForwardingPolicy, Network, SliceLimit, Topology};
 
 /// The parts of a [`Topology`] that may change while the data plane runs: see
 /// [`Dataplane::reconfigure`](crate::Dataplane::reconfigure).
@@ -19,6 +20,8 @@ pub struct Settings {
     pub slices: Vec<SliceLimit>,
     /// The UE addresses of each data network of IP packets, in the order of [`Topology::networks`].
     pub networks: Vec<UeAddresses>,
+    /// The firewall for the packets of all sessions; `None`: all pass. Later packets follow it.
+    pub firewall: Option<Arc<Firewall>>,
 }
 
 /// The UE addresses of a data network.
@@ -45,6 +48,7 @@ impl Topology {
             policies: self.policies.clone(),
             slices: self.slices.clone(),
             networks: self.networks.iter().map(of).collect(),
+            firewall: self.firewall.clone(),
         }
     }
 
@@ -52,6 +56,7 @@ impl Topology {
     pub fn set(&mut self, settings: &Settings) {
         self.routing.echo = settings.echo;
         self.policies.clone_from(&settings.policies);
+        self.firewall.clone_from(&settings.firewall);
         for limit in &mut self.slices {
             if let Some(next) = settings.slices.iter().find(|next| next.slice == limit.slice) {
                 *limit = *next;

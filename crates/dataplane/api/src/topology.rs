@@ -1,11 +1,12 @@
 //! The topology of a data plane: its GTP-U addresses, its data networks and the slices it serves.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use causeway_model::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, PolicyName, Redirect};
 use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai, Span, TeidScheme};
 
-use crate::HostReachability;
+use crate::{Firewall, HostReachability};
 
 /// The topology of a data plane, fixed at start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,6 +31,8 @@ pub struct Topology {
     pub teids: TeidScheme,
     /// The addresses of the host at the start, and the exceptions that UEs may reach.
     pub host: HostReachability,
+    /// The firewall for the packets of all sessions; `None`: all pass.
+    pub firewall: Option<Arc<Firewall>>,
 }
 
 impl Topology {

@@ -57,6 +57,7 @@ mod classify;
 mod contract;
 mod enforce;
 mod engine;
+mod firewall;
 mod heavy_hitters;
 mod lookup;
 mod parse;

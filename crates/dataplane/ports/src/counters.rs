@@ -45,6 +45,14 @@ counters! {
     RxFragment = "rx_fragment",
     /// Not for an address or a protocol of this port.
     RxNotForUs = "rx_not_for_us",
+    /// A VXLAN datagram that is too short, or whose header has no valid VNI.
+    RxVxlanHeader = "rx_vxlan_header",
+    /// A VXLAN datagram with the VNI of no segment.
+    RxUnknownVni = "rx_unknown_vni",
+    /// A VXLAN datagram from another address than the remote end of its segment.
+    RxUnknownVtep = "rx_unknown_vtep",
+    /// The outer VXLAN packet has a congestion mark that the packet inside cannot take over.
+    RxCongested = "rx_congested",
     /// Not received because of a transient error.
     RxError = "rx_error",
     /// Sent.

@@ -1,4 +1,4 @@
-//! Packet ports: TUN, TAP, UDP, TPACKET, AF_XDP, memory and pcap behind one trait, with a tracer and a fault injector
+//! Packet ports: TUN, TAP, UDP, VXLAN, TPACKET, AF_XDP, memory and pcap behind one trait, with a tracer and a fault injector
 //! for any of them.
 //!
 //! A [`Port`] carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates
@@ -6,6 +6,7 @@
 //! a person can resolve is a [`PortError`], which states the remedy.
 //!
 //! - [`udp`], [`tun`], [`tap`], [`xdp`], [`tpacket`]: ports of the kernel. [`memory`] and [`pcap`]: ports for tests.
+//! - [`vxlan`]: segments over any port that moves datagrams.
 //! - [`TracedPort`], [`FaultInjector`], [`ReconnectingPort`] and [`AdvertisedPort`] wrap any port.
 //! - [`wait`] waits for several ports and a [`Waker`].
 //! - [`netlink`] reads and writes routes, neighbours, links and addresses.
@@ -48,6 +49,7 @@ pub mod tpacket;
 mod traced;
 pub mod tun;
 pub mod udp;
+pub mod vxlan;
 pub mod xdp;
 
 pub use advertised::AdvertisedPort;

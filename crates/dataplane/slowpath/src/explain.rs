@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Explanation, Ingress, MatchedRules, PdrMismatch, QerVerdict, RateVerdict, SessionKey, SessionTrial,
-    UrrVerdict,
+    Explanation, FirewallAction, FirewallExplanation, Ingress, MatchedRules, PdrMismatch, QerVerdict,
+    RateVerdict, SessionKey, SessionTrial, UrrVerdict,
 };
 use causeway_model::{PduSessionType, RuleSet};
 use causeway_packet::UserPacket;
@@ -52,11 +52,14 @@ impl SlowPath {
             || candidates.iter().any(|seid| self.is_ethernet(*seid));
         let mut copy = self.with_sessions(&candidates);
         let key = self.session_key(ingress, packet);
+        let firewall =
+            self.firewall_explanation(ingress, packet).filter(|_| !is_frame && !candidates.is_empty());
+        let is_denied = firewall.as_ref().is_some_and(|it| it.action == FirewallAction::Deny);
         let trials = if is_frame {
             (copy.stations, copy.neighbours) = self.ethernet_part(ingress, packet, &candidates);
             copy.try_frame_pdrs(now, ingress, packet, &candidates)
         } else {
-            copy.try_pdrs(now, ingress, packet, &candidates)
+            copy.try_pdrs(now, ingress, packet, if is_denied { &[] } else { &candidates })
         };
         let (sessions, matched) = trials.unwrap_or_default();
         let mut rules = matched.and_then(|(seid, pdr)| copy.matched_rules(now, seid, pdr));
@@ -67,7 +70,7 @@ impl SlowPath {
             }
         }
         let sent = copy.transmit_queue.drain(..).map(|(egress, packet)| (egress, packet.len())).collect();
-        Some(Explanation { key, sessions, rules, disposition, sent })
+        Some(Explanation { key, firewall, sessions, rules, disposition, sent })
     }
 
     fn is_ethernet(&self, seid: Seid) -> bool {
@@ -170,6 +173,16 @@ impl SlowPath {
             trials.push(SessionTrial { session: *seid, pdrs });
         }
         Some((trials, None))
+    }
+
+    /// What the firewall decides on a packet; `None`: there is none, or it is not a user packet.
+    fn firewall_explanation(&self, ingress: &Ingress, packet: &[u8]) -> Option<FirewallExplanation> {
+        let firewall = self.topology.firewall.as_deref()?;
+        let (origin, user) = self.user_packet(ingress, packet)?;
+        let (direction, flow) = (origin.firewall_direction(), UserPacket::parse(user).ok()?.flow);
+        let verdict = firewall.verdict(direction, &flow);
+        let rule = verdict.rule.and_then(|number| Some((number + 1, firewall.rules().get(number)?.clone())));
+        Some(FirewallExplanation { direction, action: verdict.action, rule })
     }
 
     /// The user packet within a packet, and its origin.

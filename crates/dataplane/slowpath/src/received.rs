@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use causeway_model::RemovedHeader;
 use causeway_packet::UserPacket;
-use causeway_types::{NetworkInstance, Qfi, Teid};
+use causeway_types::{Direction, NetworkInstance, Qfi, Teid};
 
 use crate::carried_extensions::CarriedExtensions;
 
@@ -28,6 +28,13 @@ pub(crate) struct PacketOrigin {
     pub(crate) extensions: CarriedExtensions,
     /// The network it was received from; `None` where a GTP-U address serves every network.
     pub(crate) network: Option<NetworkInstance>,
+}
+
+impl PacketOrigin {
+    /// The direction by which the firewall is asked.
+    pub(crate) const fn firewall_direction(&self) -> Direction {
+        if self.tunnel.is_some() { Direction::Uplink } else { Direction::Downlink }
+    }
 }
 
 /// The tunnel that a user packet was received from.

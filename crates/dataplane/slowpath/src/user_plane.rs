@@ -39,7 +39,7 @@ impl SlowPath {
         }
     }
 
-    /// Handles one user packet for the first of these sessions with a matching PDR.
+    /// Handles one user packet for the first of these sessions with a matching PDR, if the firewall lets it pass.
     pub(crate) fn receive_user(
         &mut self,
         now: Time,
@@ -50,6 +50,12 @@ impl SlowPath {
         let Ok(user) = UserPacket::parse(bytes) else { return Disposition::Dropped(DropReason::MalformedIp) };
         let octets = user.bytes();
         let arrival = ReceivedPacket { origin, user };
+        let firewall = self.topology.firewall.as_deref().filter(|_| !candidates.is_empty());
+        if let Some(reason) = firewall.and_then(|firewall| {
+            firewall.drop_reason(arrival.origin.firewall_direction(), &arrival.user.flow)
+        }) {
+            return Disposition::Dropped(reason);
+        }
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
             let Some(session) = self.sessions.get_mut(seid) else { continue };

@@ -316,9 +316,10 @@ impl<M: Awaited> XPlane<M> {
 
     /// Writes the rules of a session into the tables.
     fn insert_session(&mut self, now: Time, seid: Seid, has_no_overlap: bool) {
-        let Some(spec) = self.slow_path.offload_spec(seid).filter(|_| self.down_until.is_none()) else {
+        if self.topology.firewall.is_some() || self.down_until.is_some() {
             return;
-        };
+        }
+        let Some(spec) = self.slow_path.offload_spec(seid) else { return };
         let mut lease = Lease { has_no_overlap, ..Lease::default() };
         for compiled in compile_session(&spec, &self.topology) {
             let Some(ue) = UeKey::new(&compiled.lookup.key) else { continue };
@@ -445,6 +446,11 @@ impl<M: Awaited> Dataplane for XPlane<M> {
         self.slow_path.reconfigure(now, settings);
         self.topology.set(settings);
         self.blocked = self.topology.blocked_addresses();
+        if self.topology.firewall.is_some() {
+            // The tables know no firewall: the slow path has all packets.
+            let seids: Vec<Seid> = self.leases.keys().copied().collect();
+            seids.into_iter().for_each(|seid| self.remove_session(now, seid));
+        }
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

@@ -33,6 +33,8 @@ pub enum Layer {
     GtpuIe,
     /// InfiniBand transport headers of RoCEv2.
     Roce,
+    /// VXLAN header.
+    Vxlan,
 }
 
 impl fmt::Display for Layer {
@@ -52,6 +54,7 @@ impl fmt::Display for Layer {
             Self::PduSession => "PDU Session Container",
             Self::GtpuIe => "GTP-U information element",
             Self::Roce => "RoCEv2",
+            Self::Vxlan => "VXLAN",
         })
     }
 }
@@ -138,6 +141,9 @@ pub enum ParseError {
     /// A syndrome of an acknowledgement that InfiniBand does not define (IBA clause 9.3.5).
     #[error("RoCEv2: syndrome {0:#04x}")]
     RoceSyndrome(u8),
+    /// The flags of a VXLAN header lack the bit that the VNI is valid.
+    #[error("VXLAN: flags {0:#04x} without a valid VNI")]
+    VxlanFlags(u8),
     /// An address of neither 4 nor 16 octets.
     #[error("GTP-U information element: peer address of {0} octets")]
     AddressLength(usize),

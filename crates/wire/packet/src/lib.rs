@@ -1,4 +1,4 @@
-//! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP, GTP-U and RoCEv2 packets.
+//! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP, GTP-U, VXLAN and RoCEv2 packets.
 //!
 //! - A view, for example [`Ipv4`] or [`gtpu::Packet`], borrows the octets it was parsed from. `parse` validates every
 //!   length, so accessors cannot fail.
@@ -59,6 +59,7 @@ mod tcp;
 mod tcp_rewrite;
 mod udp;
 mod user;
+pub mod vxlan;
 
 pub use arp::Arp;
 pub use batch::{BATCH, Batch, FrameMut};

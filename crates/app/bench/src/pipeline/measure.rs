@@ -103,8 +103,14 @@ impl BenchSetup {
     pub(super) fn step(&mut self, population: &mut Population, trial: &mut Trial) -> Result<(), BenchError> {
         self.chunk.fill(trial.mix, &population.teids, &mut self.random)?;
         self.read_clock();
+        if let Some(segments) = &mut population.worker.segments {
+            segments.wrap(self.chunk.batches())?;
+        }
         let before = (population.worker.counters().forwarded, population.worker.fast_path_packets());
-        let (_, elapsed) = self.run(population);
+        let elapsed = match population.worker.segments {
+            None => self.run(population).1,
+            Some(_) => self.run_in_segments(population)?,
+        };
         let forwarded = population.worker.counters().forwarded - before.0;
         let hot = population.worker.fast_path_packets() - before.1;
         trial.used += elapsed;
@@ -134,6 +140,14 @@ impl BenchSetup {
             population.worker.run(self.clock.next(), batch);
         }
         (CHUNK as u64, timer.elapsed())
+    }
+
+    fn run_in_segments(&mut self, population: &mut Population) -> Result<Duration, BenchError> {
+        let timer = CpuTimer::start();
+        for batch in self.chunk.batches().iter_mut().enumerate() {
+            population.worker.run_in_segments(self.clock.next(), batch)?;
+        }
+        Ok(timer.elapsed())
     }
 
     fn read_clock(&mut self) {

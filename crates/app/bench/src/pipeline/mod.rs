@@ -12,13 +12,13 @@ use std::time::Duration;
 
 pub(crate) use measure::BenchSetup;
 use measure::Trial;
-pub use options::{Direction, HeavyHitters, Options, Size};
+pub use options::{Direction, FirewallRules, HeavyHitters, Options, Size, Vxlan};
 pub use stepwise::{StepwiseOptions, StepwisePipeline};
 pub(crate) use traffic::Mix;
 
 use crate::kit::{Count, Progress};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
-use crate::world::{Backend, Founding, Populated, Population, Rules, Shape};
+use crate::world::{Backend, Founding, Populated, Population, Rules, Segments, Shape};
 use crate::{BenchError, Common};
 
 /// Measures all combinations.
@@ -56,6 +56,8 @@ fn columns() -> Vec<Column> {
         Column::of("size", "B"),
         Column::of("changes", "1/s"),
         Column::new("heavy hitters"),
+        Column::new("firewall"),
+        Column::new("VXLAN"),
         Column::of("p10", "ns"),
         Column::of("median", "ns"),
         Column::of("p90", "ns"),
@@ -84,11 +86,18 @@ impl Setting {
         let mut bench = BenchSetup::new(common.seed);
         let mut sides = Vec::new();
         for backend in &options.backend {
+            let mut more = Vec::new();
             for heavy in &options.heavy_hitters {
+                for firewall in &options.firewall {
+                    more.extend(options.vxlan.iter().map(|vxlan| (*heavy, *firewall, *vxlan)));
+                }
+            }
+            for (heavy, firewall, vxlan) in more {
                 progress.stage(format!("pipeline: {} sessions in {backend}", self.sessions));
                 if let Some(mut population) = self.populate(*backend, &bench, progress, report)? {
                     population.worker.look_for_heavy_hitters(bench.now(), heavy.settings().as_ref());
-                    sides.push(((*backend, *heavy), population, self.trials(options)));
+                    population.worker.set_firewall(bench.now(), firewall.firewall());
+                    sides.push(((*backend, heavy, firewall, vxlan), population, self.trials(options)));
                 }
             }
         }
@@ -96,6 +105,12 @@ impl Setting {
             for trial in trials {
                 bench.warm_up(population, trial.mix)?;
             }
+        }
+        for ((.., vxlan), population, _) in &mut sides {
+            population.worker.segments = match vxlan {
+                Vxlan::Off => None,
+                Vxlan::N6 | Vxlan::Both => Some(Segments::new(*vxlan == Vxlan::Both)?),
+            };
         }
         progress.stage(format!("pipeline: {} sessions, {} rules", self.sessions, self.rules));
         let enough = Duration::from_millis(options.time);
@@ -151,7 +166,7 @@ impl Setting {
 
     fn report(
         &self,
-        (backend, heavy): (Backend, HeavyHitters),
+        (backend, heavy, firewall, vxlan): (Backend, HeavyHitters, FirewallRules, Vxlan),
         trials: &[Trial],
         bench: &BenchSetup,
         report: &mut Report,
@@ -169,6 +184,8 @@ impl Setting {
                 trial.mix.size.to_string().into(),
                 Cell::Count(trial.changes),
                 heavy.to_string().into(),
+                firewall.to_string().into(),
+                vxlan.to_string().into(),
                 net.map(|net| Cell::nanos(net.p10)).into(),
                 net.map(|net| Cell::nanos(net.median)).into(),
                 net.map(|net| Cell::nanos(net.p90)).into(),

@@ -1,6 +1,9 @@
 //! What to measure.
 
-use causeway_dataplane::{FlowKind, HeavyHitterSettings, Threshold};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use causeway_dataplane::{Firewall, FirewallAction, FirewallRule, FlowKind, HeavyHitterSettings, Threshold};
 use causeway_types::Span;
 use clap::{Args, ValueEnum};
 
@@ -35,6 +38,12 @@ pub struct Options {
     /// Whether heavy hitters are looked for, and what is one flow
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().heavy_hitters)]
     pub heavy_hitters: Vec<HeavyHitters>,
+    /// Rules of the firewall, 1000 in each direction, which let all packets pass
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().firewall)]
+    pub firewall: Vec<FirewallRules>,
+    /// VXLAN around packets: its headers are read and written, too
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().vxlan)]
+    pub vxlan: Vec<Vxlan>,
     /// Milliseconds of CPU time for each row
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
@@ -54,6 +63,8 @@ impl Default for Options {
             size: vec![Size::Small],
             changes: vec![count(0)],
             heavy_hitters: vec![HeavyHitters::Off],
+            firewall: vec![FirewallRules::Off],
+            vxlan: vec![Vxlan::Off],
             time: 1000,
             packets: None,
         }
@@ -113,6 +124,63 @@ impl HeavyHitters {
     }
 }
 
+/// Which networks are VXLAN segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Vxlan {
+    /// None
+    Off,
+    /// The data network
+    N6,
+    /// The data network, and that of the gNBs
+    Both,
+}
+
+/// The rules of the firewall.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FirewallRules {
+    /// There is no firewall
+    Off,
+    /// Single addresses, which are denied
+    Addresses,
+    /// Prefixes with a protocol and ports, of which one permits the packets, after all others
+    FiveTuples,
+}
+
+/// The number of rules of a direction.
+const RULES: u32 = 1000;
+
+impl FirewallRules {
+    /// The firewall; `None`: there is none.
+    pub(super) fn firewall(self) -> Option<Arc<Firewall>> {
+        let address = |n: u32| Ipv4Addr::from_bits(0x0808_0000 ^ n.wrapping_mul(0x9e37_79b1));
+        let of = |n: u32| match self {
+            Self::Off => Vec::new(),
+            Self::Addresses => vec![
+                format!("deny in ip from any to {}", address(n)),
+                format!("deny out ip from {} to any", address(n)),
+            ],
+            Self::FiveTuples if n + 1 == RULES => {
+                vec!["permit in udp from any to any".into(), "permit out udp from any to any".into()]
+            }
+            Self::FiveTuples => {
+                let (net, port) = (address(n / 8 * 8), 1 + n);
+                vec![
+                    format!("deny in tcp from any to {net}/12 {port}"),
+                    format!("deny out tcp from {net}/12 {port} to any"),
+                ]
+            }
+        };
+        let texts: Vec<String> = (0..RULES).flat_map(of).collect();
+        if texts.is_empty() {
+            return None;
+        }
+        let rules = texts.iter().map(|text| text.parse()).collect::<Result<Vec<FirewallRule>, _>>();
+        let default = if self == Self::Addresses { FirewallAction::Permit } else { FirewallAction::Deny };
+        let firewall = rules.ok().and_then(|rules| Firewall::new(rules, default, default).ok());
+        Some(Arc::new(firewall.unwrap_or_else(|| unreachable!("the rules are constants"))))
+    }
+}
+
 /// The user's IP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Size {
@@ -137,4 +205,4 @@ impl Size {
     }
 }
 
-displayed!(Direction, HeavyHitters, Size);
+displayed!(Direction, FirewallRules, HeavyHitters, Size, Vxlan);

@@ -3,6 +3,7 @@
 mod choice;
 mod control;
 mod population;
+mod segments;
 pub(crate) mod shape;
 mod worker;
 
@@ -10,4 +11,5 @@ pub use choice::{Backend, Rules};
 pub(crate) use choice::{check_pdrs, check_sessions, displayed};
 pub(crate) use control::Control;
 pub(crate) use population::{Founding, Populated, Population, hand_over};
+pub(crate) use segments::Segments;
 pub(crate) use shape::Shape;

@@ -32,7 +32,7 @@ pub(crate) const DOWNLINK_FAR: FarId = FarId(2);
 const QER: QerId = QerId(1);
 const URR: UrrId = UrrId(1);
 /// gNBs that the sessions are spread over.
-const GNBS: u32 = 64;
+pub(crate) const GNBS: u32 = 64;
 /// The gNBs' tunnel of the first session.
 const FIRST_TEID: Teid = match Teid::new(0x4000_0000) {
     Some(teid) => teid,

@@ -1,10 +1,11 @@
 //! A data plane as one thread drives it.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, HeavyHitterSettings, PacketEngine, Plan, ReceiveSource,
-    TransmitQueue,
+    Applied, ApplyError, Capabilities, Counters, Firewall, HeavyHitterSettings, PacketEngine, Plan,
+    ReceiveSource, Settings, TransmitQueue,
 };
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::ArenaError;
@@ -13,12 +14,16 @@ use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::Time;
 
 use super::choice::Backend;
+use super::segments::Segments;
 use super::shape;
+use crate::BenchError;
 
 /// A data plane with the queue of its packets.
 pub(crate) struct Worker {
     data_plane: Box<dyn PacketEngine + Send>,
     queue: TransmitQueue,
+    /// The VXLAN segments that its packets are in; `None`: they are in none.
+    pub(crate) segments: Option<Segments>,
 }
 
 impl Worker {
@@ -32,7 +37,7 @@ impl Worker {
             Backend::Fastpath => Box::new(FastPath::new(topology, limits)?),
             Backend::Slowpath => Box::new(SlowPath::new(topology, limits)),
         };
-        Ok(Self { data_plane, queue: TransmitQueue::default() })
+        Ok(Self { data_plane, queue: TransmitQueue::default(), segments: None })
     }
 
     /// Handles a batch of one direction. A function of its own in the program, so that instructions can be counted in it.
@@ -47,6 +52,20 @@ impl Worker {
         // Lest the compiler make one function of both.
         black_box(&now);
         self.handle(now, batch);
+    }
+
+    /// The same for the batch with this number of those that [`Segments::wrap`] packed: receives and sends it, too.
+    pub(crate) fn run_in_segments(
+        &mut self,
+        now: Time,
+        (number, batch): (usize, &mut Batch),
+    ) -> Result<(), BenchError> {
+        let Some(mut segments) = self.segments.take() else { return Ok(()) };
+        segments.receive(number, batch)?;
+        self.handle(now, batch);
+        segments.send(batch, &self.queue)?;
+        self.segments = Some(segments);
+        Ok(())
     }
 
     #[inline(always)]
@@ -64,6 +83,14 @@ impl Worker {
     /// Looks for heavy hitters in this way from now on, or not at all.
     pub(crate) fn look_for_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
         self.data_plane.set_heavy_hitters(now, settings);
+    }
+
+    /// Packets are subject to this firewall from now on, or to none.
+    pub(crate) fn set_firewall(&mut self, now: Time, firewall: Option<Arc<Firewall>>) {
+        if firewall.is_some() {
+            let settings = Settings { firewall, ..self.data_plane.topology().settings() };
+            self.data_plane.reconfigure(now, &Arc::new(settings));
+        }
     }
 
     /// Discards the events that were not polled.

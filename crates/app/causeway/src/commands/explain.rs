@@ -149,6 +149,7 @@ fn tunnel(ue: IpAddr, client: &Client) -> Result<(String, Option<IpAddr>), Comma
 pub(super) fn show(explanation: &ExplanationView, output: &mut Output) -> Result<(), CommandError> {
     let mut fields = Fields::new();
     fields.field_if_any("Key", explanation.key.as_deref());
+    fields.field_if_any("Firewall", explanation.firewall.as_ref().map(ToString::to_string));
     fields.write(output)?;
     explanation.sessions.iter().try_for_each(|session| trial(session, output))?;
     for rule in explanation.rules.iter().flat_map(rules) {

@@ -76,6 +76,7 @@ fn packet_lines(packet: &TracedPacketView) -> Vec<String> {
     let mut lines = vec![format!("{time}  {} octets from {}: {verdict}{why}", packet.octets, packet.from)];
     if let Some(explanation) = &packet.explanation {
         lines.extend(explanation.key.as_ref().map(|key| format!("  key {key}")));
+        lines.extend(explanation.firewall.as_ref().map(|verdict| format!("  firewall {verdict}")));
         for session in &explanation.sessions {
             let pdrs = session.pdrs.iter();
             let pdrs: Vec<_> = pdrs

@@ -7,12 +7,14 @@ use causeway_types::IpNet;
 
 use super::enums::{GtpuMode, N6Mode};
 use super::ethernet;
+use super::firewall;
 use super::hybrid;
 use super::management;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::problem::Problem;
 use super::switch;
 use super::traffic;
+use super::vxlan;
 use super::workers;
 
 /// All contradictions, each with its key.
@@ -23,6 +25,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     advertised(upf, &mut found);
     smfs(upf, &mut found);
     ethernet::check(upf, &mut found);
+    vxlan::check(upf, &mut found);
     switch::check(upf, &mut found);
     hybrid::check(upf, &mut found);
     for (n, application) in upf.applications.iter().enumerate() {
@@ -36,6 +39,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     found.extend(workers::check(upf));
     found.extend(management::check(upf));
     found.extend(traffic::check(upf));
+    found.extend(firewall::check(upf));
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);
@@ -139,6 +143,7 @@ fn servers(upf: &Upf, found: &mut Problems) {
         GtpuMode::Udp => (false, ""),
         GtpuMode::Tpacket => (true, "mode tpacket needs the interface of the address"),
         GtpuMode::AfXdp => (true, "mode af_xdp needs the interface of the address"),
+        GtpuMode::Vxlan => (true, "mode vxlan needs the name of an item of upf.vxlan"),
     };
     for (key, ..) in gtpu.iter().filter(|(_, _, dev, _)| below_ip && dev.is_none()) {
         found.push((format!("{key}.dev"), Problem::Missing(needs_dev)));
@@ -286,7 +291,9 @@ fn pair((m, earlier): (usize, &Session), (n, session): (usize, &Session), found:
     let first = |name: &str| format!("upf.session[{m}].{name}");
     let overlap =
         session.subnet.contains(&earlier.subnet.addr()) || earlier.subnet.contains(&session.subnet.addr());
-    if overlap {
+    // A segment is another world: its addresses are not those of the kernel.
+    let is_apart = session.dnn != earlier.dnn && [session.mode, earlier.mode].contains(&N6Mode::Vxlan);
+    if overlap && !is_apart {
         let (subnet, other) = (session.subnet, earlier.subnet);
         found.push((key("subnet"), Problem::SubnetsOverlap { subnet, other, first: first("subnet") }));
     }

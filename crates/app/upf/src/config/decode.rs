@@ -6,6 +6,7 @@ use causeway_types::{IpNet, NodeId};
 
 use super::detection::{Application, Predefined};
 use super::ethernet;
+use super::firewall::Firewall;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, HostReachability};
@@ -22,6 +23,7 @@ use super::routing::{EchoConfig, Routing};
 use super::section::Section;
 use super::switch::P4Switch;
 use super::traffic::Traffic;
+use super::vxlan;
 use super::workers::Workers;
 use super::{quantities, values};
 
@@ -63,8 +65,10 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         session: upf.list("session", session).unwrap_or(default.session),
         framed_routes: upf.section("framed_routes", FramedRoutes::read),
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
+        vxlan: upf.list("vxlan", vxlan::segment).unwrap_or_default(),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
+        firewall: upf.section("firewall", Firewall::read),
         host: upf.section("host", HostReachability::read),
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
         ue_address_quarantine: upf

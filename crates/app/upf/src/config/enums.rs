@@ -53,6 +53,15 @@ words!(
 );
 
 words!(
+    /// What becomes of packets that no rule of the firewall matches.
+    FirewallDefault {
+        Permit = "permit" "They pass.",
+        /// They are dropped.
+        Deny = "deny",
+    }
+);
+
+words!(
     /// The protocol in which a domain name of an application must appear.
     NameIn {
         Any = "any" "In any of the others, or in an HTTP Host header.",
@@ -122,6 +131,8 @@ words!(
         Tpacket = "tpacket",
         /// AF_XDP sockets on one interface, bypassing the kernel's IP.
         AfXdp = "af_xdp",
+        /// VXLAN segments.
+        Vxlan = "vxlan",
     }
 );
 
@@ -131,6 +142,8 @@ words!(
         Tun = "tun" "A TUN device of the kernel: available on every host.",
         /// AF_XDP sockets on an Ethernet interface, bypassing the kernel's IP.
         AfXdp = "af_xdp",
+        /// A VXLAN segment.
+        Vxlan = "vxlan",
     }
 );
 

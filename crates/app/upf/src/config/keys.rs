@@ -92,7 +92,7 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.gtpu.mode",
         "udp",
-        "udp: kernel sockets; af_xdp: AF_XDP sockets on `dev`; tpacket: packet rings on `dev`",
+        "udp: kernel sockets; af_xdp: AF_XDP sockets on `dev`; tpacket: packet rings on `dev`; vxlan: VXLAN segment `dev`",
     ),
     key("upf.gtpu.server[].address", "127.0.0.7", "N3 and N9 address, IPv4 or IPv6"),
     key(
@@ -129,7 +129,7 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.session[].mode",
         "tun",
-        "tun: a TUN device; af_xdp: AF_XDP sockets on the Ethernet interface `dev`",
+        "tun: a TUN device; af_xdp: AF_XDP sockets on the Ethernet interface `dev`; vxlan: VXLAN segment `dev`",
     ),
     key("upf.session[].gateway", "none", "address of the UPF on the TUN device, inside the subnet"),
     live(
@@ -150,6 +150,25 @@ pub const KEYS: &[Key] = &[
         "upf.session[].framed_routes",
         "none",
         "prefixes outside the subnet that may contain framed routes, comma-separated",
+    ),
+    key(
+        "upf.vxlan[].name",
+        "none",
+        "name of a VXLAN segment, for `dev` of sessions and GTP-U servers in mode vxlan",
+    ),
+    key("upf.vxlan[].vni", "none", "VXLAN Network Identifier, 0 to 16777215"),
+    key("upf.vxlan[].local", "none", "address of this end (VTEP) in the underlay, IPv4 or IPv6"),
+    key("upf.vxlan[].remote", "none", "address of the other end in the underlay"),
+    key("upf.vxlan[].mac", "none", "MAC address of this end in the segment"),
+    key(
+        "upf.vxlan[].next_hop",
+        "none",
+        "MAC address that frames are sent to: the next router in the segment",
+    ),
+    key(
+        "upf.vxlan[].address",
+        "none",
+        "IPv4 address of this end in the segment: ARP requests for it are answered, and ICMP errors come from it",
     ),
     key("upf.framed_routes.table", "8805", "kernel routing table of framed routes"),
     live("upf.framed_routes.max", "16384", "maximum number of framed routes of all sessions"),
@@ -321,6 +340,22 @@ pub const KEYS: &[Key] = &[
     live("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
     live("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
     live(
+        "upf.firewall.uplink",
+        "permit",
+        "permit or deny: uplink packets that match no rule of the firewall",
+    ),
+    live(
+        "upf.firewall.downlink",
+        "permit",
+        "permit or deny: downlink packets that match no rule of the firewall",
+    ),
+    live(
+        "upf.firewall.rules",
+        "none",
+        "rules of the firewall, one in each line, the first match decides: permit or deny, in (from UEs) or out (to UEs), \
+         protocol from source to destination",
+    ),
+    live(
         "upf.traffic.heavy_hitters.threshold",
         "none",
         "rate from which on a flow is a heavy hitter: a bit rate, or packets as 5000pps; without it heavy hitters are not looked for",
@@ -390,7 +425,7 @@ mod tests {
 
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], smf: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
-                         session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
+                         session: [{}], ethernet: [{}], vxlan: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
                          switch: {route: [{}]}, qos: {slice: [{}]}, metrics: {server: [{}]}, management: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.

@@ -7,6 +7,7 @@ mod document;
 mod enums;
 mod error;
 mod ethernet;
+mod firewall;
 mod forwarding;
 mod framed;
 mod host;
@@ -28,6 +29,7 @@ mod serialize;
 mod switch;
 mod traffic;
 mod values;
+mod vxlan;
 mod workers;
 
 use std::path::Path;
@@ -39,11 +41,12 @@ pub use crate::data_planes::DataPlane;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{
-    Capture, DriverTiming, GtpuMode, HeavyFlow, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure,
-    RequestPort, RouteOf, Switch, UnknownStations, WhenFull,
+    Capture, DriverTiming, FirewallDefault, GtpuMode, HeavyFlow, HostAddresses, Level, LogFormat, N6Mode,
+    NameIn, PathFailure, RequestPort, RouteOf, Switch, UnknownStations, WhenFull,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
+pub use firewall::{Firewall, FirewallRules};
 pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
 pub use framed::FramedRoutes;
 pub use host::{AcceptFrom, HostReachability};
@@ -65,6 +68,7 @@ pub use reload::Reloaded;
 pub use routing::{EchoConfig, Routing};
 pub use switch::{P4Switch, SwitchRoute};
 pub use traffic::{Classes, FlowRate, HeavyHitters, Traffic};
+pub use vxlan::VxlanSegment;
 pub use workers::{WorkerCount, Workers};
 
 use origin::Origins;

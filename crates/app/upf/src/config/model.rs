@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::detection::{Application, Predefined};
 use super::enums::{GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::ethernet::EthernetNetwork;
+use super::firewall::Firewall;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, HostReachability};
@@ -20,6 +21,7 @@ use super::routing::{EchoConfig, Routing};
 use super::serialize::{addresses, octets, prefixes, shown, shown_if_any, span};
 use super::switch::P4Switch;
 use super::traffic::Traffic;
+use super::vxlan::VxlanSegment;
 use super::workers::Workers;
 use crate::data_planes::DataPlane;
 
@@ -83,12 +85,17 @@ pub struct Upf {
     pub framed_routes: FramedRoutes,
     /// The Ethernet data networks (N6).
     pub ethernet: Vec<EthernetNetwork>,
+    /// The VXLAN segments that data networks and GTP-U addresses may be in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vxlan: Vec<VxlanSegment>,
     /// The local endpoints of tunnels over N6.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub n6_tunnel: Vec<N6Tunnel>,
     /// The forwarding policies that SMFs may refer to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
+    /// The firewall for the packets of all sessions.
+    pub firewall: Firewall,
     /// The addresses of the host that UEs can reach.
     pub host: HostReachability,
     /// GRO and GSO on N3 and N6, where the kernel supports them.
@@ -136,8 +143,10 @@ impl Default for Upf {
             ue_address_quarantine: Span::from_secs(60),
             framed_routes: FramedRoutes::default(),
             ethernet: Vec::new(),
+            vxlan: Vec::new(),
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
+            firewall: Firewall::default(),
             host: HostReachability::default(),
             offload: true,
             dataplane: DataPlane::default(),

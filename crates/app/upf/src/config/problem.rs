@@ -173,6 +173,30 @@ pub enum Problem {
         /// The key of the other one.
         first: String,
     },
+    /// Two segments have one VNI at one address.
+    #[error("VNI {vni} at {local} is already that of {first}")]
+    DuplicateVni {
+        /// The VNI.
+        vni: causeway_packet::vxlan::Vni,
+        /// The local address.
+        local: IpAddr,
+        /// The key of the other one.
+        first: String,
+    },
+    /// The ends of a segment have different IP versions.
+    #[error("{remote} has another IP version than the local address {local}")]
+    VxlanFamilies {
+        /// The other end.
+        remote: IpAddr,
+        /// This end.
+        local: IpAddr,
+    },
+    /// No segment has this name.
+    #[error("no item of upf.vxlan has the name {dev}: add the segment")]
+    NoSuchSegment {
+        /// The name.
+        dev: String,
+    },
     /// Framed routes in a prefix that no UE can serve.
     #[error("{range} holds loopback, link-local, multicast or reserved addresses: give prefixes behind UEs")]
     RangeNotRoutable {
@@ -297,6 +321,28 @@ pub enum Problem {
     #[error("upf.dataplane {dataplane} always decrements the TTL: remove the key, or use another data plane")]
     SwitchHops {
         /// The name of the data plane.
+        dataplane: &'static str,
+    },
+    /// A rule of the firewall cannot be read.
+    #[error("line {line} of the rules, `{text}`: {error}")]
+    FirewallRule {
+        /// The line within the value, from 1.
+        line: usize,
+        /// The rule.
+        text: String,
+        /// Why not.
+        error: causeway_dataplane::FirewallRuleError,
+    },
+    /// A direction has too many rules.
+    #[error("{count} rules of one direction; at most 4096 are possible: join prefixes")]
+    FirewallRules {
+        /// The number of rules.
+        count: usize,
+    },
+    /// The data plane has no firewall.
+    #[error("upf.dataplane {dataplane} has no firewall: remove the keys, or use fastpath")]
+    NoFirewall {
+        /// The data plane.
         dataplane: &'static str,
     },
     /// The P4 programs look for nothing in the traffic.

@@ -104,6 +104,7 @@ impl Upf {
             upf.management = self.management.clone();
         }
         upf.traffic.clone_from(&new.traffic);
+        upf.firewall.clone_from(&new.firewall);
         upf
     }
 

@@ -57,6 +57,7 @@ impl Control {
         now.echo = routing(next).echo;
         now.policies = policies(&next.forwarding_policy);
         now.slices = slices(next);
+        now.firewall.clone_from(&next.firewall.compiled);
         if has_other_pools {
             let all: Vec<Session> = next.session.iter().chain(&self.drained).cloned().collect();
             for (network, addresses) in self.topology.networks.iter().zip(&mut now.networks) {

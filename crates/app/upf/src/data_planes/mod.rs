@@ -86,6 +86,11 @@ impl DataPlane {
         self.is_switch() || self.is_hybrid()
     }
 
+    /// Whether it has a firewall.
+    pub(crate) fn has_firewall(self) -> bool {
+        ["fastpath", "slowpath"].contains(&self.name)
+    }
+
     /// An empty data plane.
     ///
     /// # Errors

@@ -30,6 +30,10 @@ pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
 
 fn gtpu(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if upf.gtpu.mode == GtpuMode::Vxlan {
+        // Its addresses are those of a segment, not of the kernel.
+        return findings;
+    }
     for (n, server) in upf.gtpu.server.iter().enumerate() {
         let key = format!("upf.gtpu.server[{n}]");
         findings.extend(each(&key, server.address, server.dev.as_deref(), |ip| {
@@ -76,7 +80,13 @@ fn each(
 }
 
 /// The finding on a socket that was opened and closed again.
-fn of_socket(key: &str, protocol: &str, transport: &str, at: SocketAddr, bound: io::Result<()>) -> Finding {
+pub(super) fn of_socket(
+    key: &str,
+    protocol: &str,
+    transport: &str,
+    at: SocketAddr,
+    bound: io::Result<()>,
+) -> Finding {
     match bound.map_err(|error| (error.kind(), error)) {
         Ok(()) => Finding::good(key, format!("{protocol} on {at}, free")),
         Err((ErrorKind::AddrInUse, _)) => Finding::warning(

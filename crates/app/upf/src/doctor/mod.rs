@@ -14,6 +14,7 @@
 mod addresses;
 mod host;
 mod network;
+mod tenants;
 
 use causeway_ports::PortError;
 use causeway_ports::netlink::{Link, Netlink};
@@ -93,6 +94,7 @@ pub fn examine(upf: &Upf) -> Vec<Finding> {
         Ok(interfaces) => {
             findings.extend(addresses::check(upf, &interfaces));
             findings.extend(network::check(upf, &interfaces));
+            findings.extend(tenants::check(upf, &interfaces));
         }
         Err(error) => findings.push(Finding::failure(
             "interfaces",

@@ -439,7 +439,8 @@ impl Comments {
             return Self { received: Vec::new(), sent: Vec::new() };
         };
         let view = shown(Explanation { sessions: Vec::new(), ..explanation.clone() });
-        let mut received: Vec<String> = view.key.into_iter().collect();
+        let firewall = view.firewall.filter(|it| it.action == "deny").map(|it| format!("firewall {it}"));
+        let mut received: Vec<String> = view.key.into_iter().chain(firewall).collect();
         match view.rules {
             Some(rules) => {
                 let sent = vec![

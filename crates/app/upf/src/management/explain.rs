@@ -17,8 +17,8 @@ use super::query::number;
 use super::refusal::Refusal;
 use super::server::{Shared, in_time};
 use super::views::{
-    ExplanationView, MatchedRulesView, PacketView, PdrTrialView, ProblemView, QerVerdictView, ReasonView,
-    SentView, SessionTrialView, UrrVerdictView, VolumeView, direction_text,
+    ExplanationView, FirewallView, MatchedRulesView, PacketView, PdrTrialView, ProblemView, QerVerdictView,
+    ReasonView, SentView, SessionTrialView, UrrVerdictView, VolumeView, direction_text,
 };
 use crate::config::{GTPU_PORT, Upf};
 
@@ -170,6 +170,12 @@ pub(super) fn shown(explanation: Explanation) -> ExplanationView {
             }
             SessionKey::Mac { network, address } => format!("MAC address {address} in {network}"),
             SessionKey::UeAddress { network, address } => format!("UE {address} in {network}"),
+        }),
+        firewall: explanation.firewall.map(|it| FirewallView {
+            direction: direction_text(it.direction).into(),
+            action: it.action.to_string(),
+            number: it.rule.as_ref().and_then(|(number, _)| u32::try_from(*number).ok()),
+            rule: it.rule.map(|(_, rule)| rule.to_string()),
         }),
         sessions: explanation
             .sessions

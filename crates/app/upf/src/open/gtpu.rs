@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::GtpuEndpoint;
 use causeway_ports::tpacket::{EthernetGtpu, EthernetOptions};
 use causeway_ports::udp::{UdpOptions, UdpPort};
+use causeway_ports::vxlan::SegmentTraffic;
 use causeway_ports::xdp::{XdpGtpu, XdpOptions};
 use causeway_ports::{AdvertisedPort, Port, PortError};
 use causeway_types::NetworkInstance;
@@ -12,7 +13,8 @@ use tracing::info;
 
 use super::address::{addresses, advertised};
 use super::reconnect::{reconnecting, reconnecting_all};
-use crate::config::{Gtpu, GtpuMode, GtpuServer, Upf};
+use super::vxlan::VxlanEndpoints;
+use crate::config::{GtpuMode, GtpuServer, Upf, VxlanSegment};
 use crate::error::{StartError, Transport};
 use crate::host_addresses::descriptor;
 use crate::worker::PortSet;
@@ -21,19 +23,19 @@ use crate::worker::PortSet;
 const LOOPBACK_MTU: u32 = 1500;
 
 /// Opens the GTP-U ports, of each worker.
-pub(super) fn open(upf: &Upf, sets: &mut [PortSet]) -> Result<(), StartError> {
+pub(super) fn open(upf: &Upf, sets: &mut [PortSet], segments: &mut VxlanEndpoints) -> Result<(), StartError> {
     let gtpu = &upf.gtpu;
     match gtpu.mode {
         GtpuMode::Udp => sets.iter_mut().try_for_each(|set| {
             let mut servers = gtpu.server.iter().enumerate();
             servers.try_for_each(|(n, server)| open_udp(n, server, upf.offload, set))
         }),
-        GtpuMode::Tpacket | GtpuMode::AfXdp => {
+        GtpuMode::Tpacket | GtpuMode::AfXdp | GtpuMode::Vxlan => {
             let first = |n: usize, server: &GtpuServer| {
                 gtpu.server.iter().position(|other| other.dev == server.dev) == Some(n)
             };
             let devices = gtpu.server.iter().enumerate().filter(|(n, server)| first(*n, server));
-            devices.map(|(n, _)| n).try_for_each(|n| open_below_ip(n, gtpu, sets))
+            devices.map(|(n, _)| n).try_for_each(|n| open_below_ip(n, upf, sets, segments))
         }
     }
 }
@@ -102,12 +104,22 @@ fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> 
 }
 
 /// For each worker one port for all addresses of an interface; the item at `first` is the first that names it.
-fn open_below_ip(first: usize, gtpu: &Gtpu, sets: &mut [PortSet]) -> Result<(), StartError> {
+fn open_below_ip(
+    first: usize,
+    upf: &Upf,
+    sets: &mut [PortSet],
+    segments: &mut VxlanEndpoints,
+) -> Result<(), StartError> {
+    let gtpu = &upf.gtpu;
     let servers = &gtpu.server;
     let dev = servers.get(first).and_then(|server| server.dev.as_deref()).unwrap_or_default();
     let mut own = Vec::new();
     for (n, server) in servers.iter().enumerate().filter(|(_, server)| server.dev.as_deref() == Some(dev)) {
-        let all = addresses(&key(n), server.address, Some(dev))?;
+        let all = match gtpu.mode {
+            // A segment is no interface of the kernel: its address is the one that is given.
+            GtpuMode::Vxlan => server.address.into_iter().collect(),
+            _ => addresses(&key(n), server.address, Some(dev))?,
+        };
         for address in advertised(&key(n), &all, &server.advertise)? {
             own.push((server, address));
         }
@@ -115,7 +127,11 @@ fn open_below_ip(first: usize, gtpu: &Gtpu, sets: &mut [PortSet]) -> Result<(), 
     let addresses: Vec<IpAddr> = own.iter().map(|(_, (address, _))| *address).collect();
     let translated: Vec<_> = own.iter().map(|(_, address)| *address).collect();
     let names: Vec<String> = sets.iter().map(|set| set.port_name(&format!("n3-{dev}"))).collect();
-    let ports = open_on(dev, &names, &addresses, gtpu.mode).map_err(failed(first))?;
+    let ports = match upf.vxlan_segment(dev).filter(|_| gtpu.mode == GtpuMode::Vxlan) {
+        Some(segment) => open_vxlan(segment, &names, &addresses, (upf.offload, sets, segments)),
+        None => open_on(dev, &names, &addresses, gtpu.mode),
+    };
+    let ports = ports.map_err(failed(first))?;
     for (set, (port, how)) in sets.iter_mut().zip(ports) {
         let mut endpoints = Vec::new();
         for (server, address) in &own {
@@ -131,6 +147,21 @@ fn open_below_ip(first: usize, gtpu: &Gtpu, sets: &mut [PortSet]) -> Result<(), 
 
 /// A port and its description.
 type Opened = (Box<dyn Port>, String);
+
+/// The ports of a segment.
+fn open_vxlan(
+    segment: &VxlanSegment,
+    names: &[String],
+    addresses: &[IpAddr],
+    (offload, sets, segments): (bool, &[PortSet], &mut VxlanEndpoints),
+) -> Result<Vec<Opened>, PortError> {
+    let open = |(set, name): (&PortSet, &String)| {
+        let traffic = SegmentTraffic::Gtpu(addresses.to_vec());
+        let (port, how) = segments.port(set, (name, segment), traffic, offload)?;
+        Ok((Box::new(port) as Box<dyn Port>, how))
+    };
+    sets.iter().zip(names).map(open).collect()
+}
 
 /// The ports on an interface. Packet rings have one.
 fn open_on(

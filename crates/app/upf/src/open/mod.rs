@@ -12,6 +12,7 @@ mod network;
 mod reconnect;
 mod socket;
 mod switch;
+mod vxlan;
 
 use causeway_ports::{MAX_PORTS, xdp};
 
@@ -29,6 +30,7 @@ pub(crate) use management::{ManagementControl, management_listeners};
 pub(crate) use neighbours::neighbours;
 pub(crate) use network::tun_options;
 pub(crate) use socket::n4_sockets;
+use vxlan::VxlanEndpoints;
 
 /// Opens all packet ports of the configuration, for each worker. The ports of the other workers are further queues of
 /// those of the first. Ethernet networks and their sessions belong to the first worker.
@@ -41,8 +43,9 @@ pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
     }
     let workers = packet_threads(&config.upf, cores()?.len());
     let mut sets: Vec<PortSet> = (0..workers).map(|number| PortSet::of_worker(number, workers)).collect();
-    gtpu::open(&config.upf, &mut sets)?;
-    network::open(&config.upf, &mut sets)?;
+    let mut segments = VxlanEndpoints::default();
+    gtpu::open(&config.upf, &mut sets, &mut segments)?;
+    network::open(&config.upf, &mut sets, &mut segments)?;
     if let Some(first) = sets.first_mut() {
         ethernet::open(&config.upf, first)?;
     }
@@ -73,6 +76,6 @@ fn receive_queues(upf: &Upf) -> usize {
 /// The first port that cannot be opened, with its key and the remedy.
 pub fn gtpu_ports(config: &Config) -> Result<PortSet, StartError> {
     let mut set = PortSet::new();
-    gtpu::open(&config.upf, std::slice::from_mut(&mut set))?;
+    gtpu::open(&config.upf, std::slice::from_mut(&mut set), &mut VxlanEndpoints::default())?;
     Ok(set)
 }

@@ -6,13 +6,15 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_dataplane::Network;
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOptions, TunPort};
+use causeway_ports::vxlan::SegmentTraffic;
 use causeway_ports::xdp::{XdpIp, XdpOptions};
 use causeway_ports::{Port, PortError, PortSharing};
 use causeway_types::{IpNet, NetworkInstance};
 use tracing::info;
 
 use super::reconnect::{reconnecting, reconnecting_all};
-use crate::config::{N6Mode, N6Tunnel, Session, Upf};
+use super::vxlan::VxlanEndpoints;
+use crate::config::{N6Mode, N6Tunnel, Session, Upf, VxlanSegment};
 use crate::error::StartError;
 use crate::worker::PortSet;
 
@@ -24,8 +26,8 @@ struct Device<'a> {
 }
 
 /// Opens the devices, in the order of the configuration, for each worker.
-pub(super) fn open(upf: &Upf, sets: &mut [PortSet]) -> Result<(), StartError> {
-    devices(&upf.session).iter().try_for_each(|device| open_one(device, upf, sets))
+pub(super) fn open(upf: &Upf, sets: &mut [PortSet], segments: &mut VxlanEndpoints) -> Result<(), StartError> {
+    devices(&upf.session).iter().try_for_each(|device| open_one(device, upf, sets, segments))
 }
 
 fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
@@ -52,7 +54,12 @@ pub(crate) fn tun_options(upf: &Upf) -> Vec<TunOptions> {
     devices.iter().filter_map(of).collect()
 }
 
-fn open_one(device: &Device<'_>, upf: &Upf, sets: &mut [PortSet]) -> Result<(), StartError> {
+fn open_one(
+    device: &Device<'_>,
+    upf: &Upf,
+    sets: &mut [PortSet],
+    segments: &mut VxlanEndpoints,
+) -> Result<(), StartError> {
     let Some(session) = device.sessions.first() else { return Ok(()) };
     let tunnels: Vec<_> = upf.n6_tunnel.iter().filter(|tunnel| tunnel.dnn == session.dnn).collect();
     let base = TunOptions { offload: upf.offload, ..options(device, &tunnels, session.mtu) };
@@ -63,6 +70,10 @@ fn open_one(device: &Device<'_>, upf: &Upf, sets: &mut [PortSet]) -> Result<(), 
             .map(|set| open_tun(&name(set), device, &TunOptions { share: set.share(), ..base.clone() }))
             .collect(),
         N6Mode::AfXdp => open_xdp(&sets.iter().map(name).collect::<Vec<_>>(), device, &tunnels),
+        // The segment was checked to exist.
+        N6Mode::Vxlan => upf.vxlan_segment(device.name).map_or(Ok(Vec::new()), |segment| {
+            sets.iter().map(|set| open_vxlan(set, (&name(set), segment), upf.offload, segments)).collect()
+        }),
     };
     let failed = |source| StartError::Port { key: format!("upf.session[{}].dev", device.first), source };
     for (set, opened) in sets.iter_mut().zip(opened.map_err(failed)?) {
@@ -112,6 +123,17 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
     let (name, options) = (name.to_owned(), TunOptions { share, ..options.clone() });
     let again = move || TunPort::open(&name, &options).map(|port| Box::new(port) as Box<dyn Port>);
     Ok(Opened { port: reconnecting(port, again), how, own })
+}
+
+fn open_vxlan(
+    set: &PortSet,
+    segment: (&str, &VxlanSegment),
+    offload: bool,
+    segments: &mut VxlanEndpoints,
+) -> Result<Opened, PortError> {
+    let (port, how) = segments.port(set, segment, SegmentTraffic::Ip, offload)?;
+    let own = segment.1.address.into_iter().map(IpAddr::V4).collect();
+    Ok(Opened { port: Box::new(port), how, own })
 }
 
 /// Receives packets to the pools and to local tunnel endpoints from an Ethernet interface.

@@ -29,6 +29,7 @@ mod several_workers;
 mod switch;
 mod tap;
 mod tun;
+mod vxlan;
 mod wall_clock;
 mod workers;
 mod xdp;

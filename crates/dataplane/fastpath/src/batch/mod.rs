@@ -72,6 +72,9 @@ impl FastPath {
         if !general.is_empty() {
             self.classify_general_packets(batch, general);
         }
+        if self.has_firewall() {
+            self.mark_denied::<IS_UPLINK>(batch, &mut scratch.state, general);
+        }
         let (compare, early_drop) = (self.sets.compare(), EarlyDrop::of::<IS_UPLINK>(self, now));
         compare.run(BatchPass::<IS_UPLINK> {
             engine: self,
@@ -264,11 +267,14 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
         let next = match next {
             NextStage::Lookup => self.classify_again(index, packet),
             NextStage::Ipv6 => self.classify_general(index),
+            NextStage::Denied => self.classify_denied(index, packet),
             next => next,
         };
         let (engine, now, source) = (&mut *self.engine, self.now, self.source);
         let verdict = match next {
-            NextStage::SlowPath | NextStage::Lookup | NextStage::Ipv6 => Verdict::SlowPath,
+            NextStage::SlowPath | NextStage::Lookup | NextStage::Ipv6 | NextStage::Denied => {
+                Verdict::SlowPath
+            }
             NextStage::Drop(reason) => Verdict::Dropped(reason),
             NextStage::Action(action) => engine.act_by_step(now, self.batch, index, packet, action),
             NextStage::UnsupportedExtension => engine.drop_or_notify_peer(

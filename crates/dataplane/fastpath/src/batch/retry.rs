@@ -1,9 +1,12 @@
 //! The second stage for packets that are classified again when they are acted on.
 
-use causeway_dataplane::ReceiveSource;
+use causeway_dataplane::{Firewall, ReceiveSource};
+use causeway_packet::BATCH;
+use causeway_types::Direction;
 
 use super::BatchPass;
 use crate::batch::state::{NextStage, PacketState};
+use crate::firewall;
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     /// The second stage for a packet outside the common case.
@@ -15,6 +18,27 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
             return NextStage::TableMiss;
         }
         self.classify_general(index)
+    }
+
+    /// The second stage for a packet that the firewall denies.
+    pub(super) fn classify_denied(&mut self, index: usize, packet: &PacketState) -> NextStage {
+        let is_common = self.state.is_common[index % BATCH] != 0;
+        if let Some(next) = self.engine.drop_denied::<IS_UPLINK>(is_common, packet) {
+            return next;
+        }
+        let direction = if IS_UPLINK { Direction::Uplink } else { Direction::Downlink };
+        let next = self.classify_general(index);
+        match next {
+            NextStage::General(place) => {
+                let packet = self.general.get_mut(usize::from(place));
+                packet.into_iter().for_each(|packet| firewall::deny(packet, Firewall::reason(direction)));
+                next
+            }
+            NextStage::Drop(reason) if firewall::is_by_pdrs(reason) => {
+                NextStage::Drop(Firewall::reason(direction))
+            }
+            next => next,
+        }
     }
 
     /// The first and second stages for a packet of any kind.

@@ -142,6 +142,8 @@ pub(crate) enum NextStage {
     UnsupportedExtension,
     /// An IPv6 packet that [`crate::parse::ipv6`] has parsed.
     Ipv6,
+    /// The firewall denies it, if a session has its key.
+    Denied,
     /// The slow path.
     SlowPath,
 }

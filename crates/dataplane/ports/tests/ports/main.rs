@@ -13,5 +13,6 @@ mod tun;
 mod tun_offload;
 mod udp;
 mod udp_offload;
+mod vxlan;
 mod xdp;
 mod xdp_attach;

@@ -1,5 +1,6 @@
 //! What would become of a packet.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -55,12 +56,40 @@ pub struct ExplanationView {
     pub reason: Option<ReasonView>,
     /// The key by which its session is looked up: a tunnel, or a UE address in a data network.
     pub key: Option<String>,
+    /// What the firewall decides, and by which rule; `null`: there is none, or no session has the key. If it denies the
+    /// packet, no PDR is compared with it.
+    #[serde(default)]
+    pub firewall: Option<FirewallView>,
     /// The sessions with this key in the order in which they are tried, up to the first with a matching PDR.
     pub sessions: Vec<SessionTrialView>,
     /// The rules of the matching PDR.
     pub rules: Option<MatchedRulesView>,
     /// The packets that would be sent because of it.
     pub sent: Vec<SentView>,
+}
+
+/// What the firewall decides on a packet.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct FirewallView {
+    /// `uplink` or `downlink`: whose rules were tried.
+    pub direction: String,
+    /// `permit` or `deny`.
+    pub action: String,
+    /// The position of the rule that matches among all rules, from 1; `null`: the default decides.
+    pub number: Option<u32>,
+    /// That rule.
+    pub rule: Option<String>,
+}
+
+/// `uplink: deny by rule 3, deny in ip from any to 192.0.2.0/24`.
+impl fmt::Display for FirewallView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ", self.direction, self.action)?;
+        match (self.number, &self.rule) {
+            (Some(number), Some(rule)) => write!(f, "by rule {number}, {rule}"),
+            _ => f.write_str("by default"),
+        }
+    }
 }
 
 /// A drop reason.

@@ -19,8 +19,8 @@ mod trace;
 pub use association::{AssociationView, Associations, EndedAssociation, RequestedRelease};
 pub use event::{EventView, TimedEvent};
 pub use explanation::{
-    ExplanationView, MatchedRulesView, PacketView, PdrTrialView, QerVerdictView, ReasonView, SentView,
-    SessionTrialView, UrrVerdictView, VolumeView,
+    ExplanationView, FirewallView, MatchedRulesView, PacketView, PdrTrialView, QerVerdictView, ReasonView,
+    SentView, SessionTrialView, UrrVerdictView, VolumeView,
 };
 pub use heavy_hitter::{HeavyHitterView, HeavyHittersView, TransportFlowView};
 pub(crate) use heavy_hitter::{direction_text, ue_text};

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use causeway_pfcp::{
     ActivationTime, ApplicationId, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause,
     CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute,
-    GateStatus, Header, HeartbeatRequest, InactivityDetectionTime, MeasurementMethod, Message, NodeId,
-    NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp,
-    SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SessionReportResponse, UpdateFar, UpdateForwardingParameters, UpdatePdr,
-    UsageReport, UserId,
+    GateStatus, Header, HeartbeatRequest, InactivityDetectionTime, MeasurementMethod, Message,
+    NetworkInstance, NodeId, NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi, QueryUrr,
+    RecoveryTimeStamp, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr, UsageReport, UserId,
 };
 use causeway_types::{
     DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, ReportingTriggers,
@@ -258,6 +258,22 @@ impl Smf {
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
         let fars = [uplink_far(), forwarding(teid, gnb)];
         self.accepted(SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars))
+    }
+
+    /// The same in this data network, and counting volumes.
+    pub fn establish_in(&mut self, ue: Ipv4Addr, network: &str, teid: Teid, gnb: Ipv4Addr) -> Session {
+        let network = causeway_types::NetworkInstance::new(network);
+        let name = || Some(NetworkInstance::from(&network));
+        let (cp, mut pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
+        pdrs.iter_mut().for_each(|pdr| pdr.urr_ids = [URR].into());
+        pdrs[1].pdi.network_instance = name();
+        let mut fars = [uplink_far(), forwarding(teid, gnb)];
+        if let Some(parameters) = &mut fars[0].forwarding_parameters {
+            parameters.network_instance = name();
+        }
+        let mut request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
+        request.create_urrs = [urr()].into();
+        self.accepted(request)
     }
 
     /// The same. Downlink packets of the application match PDR 3, which gives them the QFI; start and stop of its traffic are reported, the

@@ -143,7 +143,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
                 when_full: drop_oldest, notify_again: 1500ms}, \
-                qos: {averaging_window: 20ms, slice: [{sst: 1, sd: 0a0B0c, uplink: 1500kbps}, {sst: 2, downlink: 3Tbps}]}, traffic: {heavy_hitters: {threshold: 1500kbps, window: 100ms, memory: 64KiB, flow: five_tuple}, classes: {model: classes.json}}, metrics: {server: []}, \
+                qos: {averaging_window: 20ms, slice: [{sst: 1, sd: 0a0B0c, uplink: 1500kbps}, {sst: 2, downlink: 3Tbps}]}, firewall: {uplink: deny, downlink: deny, rules: 'deny in ip from any to any 25'}, traffic: {heavy_hitters: {threshold: 1500kbps, window: 100ms, memory: 64KiB, flow: five_tuple}, classes: {model: classes.json}}, metrics: {server: []}, \
                 management: {server: [{address: 192.0.2.1, port: 8}], tls: {certificate: a, key: b, client_ca: c}, token_file: d, \
                 socket: {path: e, mode: '0600', group: f}}}}";
     let config = load(text).unwrap();
@@ -199,6 +199,7 @@ fn the_sample_states_the_defaults() {
     let default = Config::default();
     sample.upf.session.pop();
     sample.upf.ethernet.clear();
+    sample.upf.vxlan.clear();
     sample.upf.node_id = None;
     sample.upf.pfcp.client.smf.clear();
     sample.upf.qos.slice.clear();

@@ -34,6 +34,11 @@ impl PacketKey {
         }
     }
 
+    /// Whether the packet has ports.
+    pub(crate) const fn has_ports(&self) -> bool {
+        self.word & word::HAS_PORTS != 0
+    }
+
     /// Whether the protocol has a Security Parameter Index, which is not in this key.
     pub(crate) const fn may_have_spi(&self) -> bool {
         matches!(self.word as u8, 50 | 51)

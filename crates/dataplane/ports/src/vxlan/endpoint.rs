@@ -1,0 +1,376 @@
+//! The local end of segments: their datagrams.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrayvec::ArrayVec;
+use causeway_packet::rewrite::set_ecn;
+use causeway_packet::vxlan::{self, Vxlan};
+use causeway_packet::{BATCH, Batch, Frame, FrameMut, Meta};
+
+use super::frame::{self, Content};
+use super::port::VxlanPort;
+use super::{INNER, Segment, SegmentTraffic};
+use crate::outer;
+use crate::{Counter, Counters, Port, PortError};
+
+/// The local end of all segments of one address: a VTEP. Its ports belong to one thread.
+#[derive(Clone)]
+pub struct VxlanEndpoint {
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// What the ports of an endpoint share. One thread owns the ports, so the lock is free whenever it is taken, once for each
+/// batch.
+pub(super) struct Shared {
+    carrier: Box<dyn Port>,
+    local: SocketAddr,
+    lost: Lost,
+    members: Vec<Member>,
+    /// Memory for the datagrams to send, one for each frame of a batch.
+    scratch: Box<[u8]>,
+}
+
+/// A segment at this end.
+struct Member {
+    segment: Segment,
+    traffic: SegmentTraffic,
+    /// Frames that arrived while another port received.
+    waiting: Batch,
+    /// The VXLAN and Ethernet headers of IPv4 and of IPv6 packets.
+    headers: [[u8; INNER]; 2],
+    counters: Arc<Counters>,
+    ipv4_id: u16,
+}
+
+/// The losses of the carrier that the ports have counted.
+struct Lost([u64; Counter::ALL.len()]);
+
+impl Lost {
+    /// Counts what the carrier has lost since the last call.
+    fn count(&mut self, carrier: &Counters, counters: &Counters) {
+        for (seen, (counter, value)) in self.0.iter_mut().zip(carrier.iter()) {
+            let is_traffic =
+                matches!(counter, Counter::Rx | Counter::RxOctets | Counter::Tx | Counter::TxOctets);
+            if value != *seen && !is_traffic {
+                counters.add(counter, value.wrapping_sub(*seen));
+            }
+            *seen = value;
+        }
+    }
+}
+
+/// What becomes of a received datagram.
+enum Arrival {
+    /// It is of this member, and was unwrapped in place.
+    Packet(usize),
+    /// An ARP request of this member.
+    Request(usize, Vec<u8>),
+    /// It is lost, for this reason.
+    Lost(Option<usize>, Counter),
+}
+
+impl VxlanEndpoint {
+    /// An endpoint on this carrier, which moves UDP datagrams of `local` as frames of GTP-U.
+    pub fn new(carrier: Box<dyn Port>, local: SocketAddr) -> Self {
+        let shared = Shared {
+            carrier,
+            local,
+            lost: Lost([0; Counter::ALL.len()]),
+            members: Vec::new(),
+            scratch: Box::default(),
+        };
+        Self { shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// Adds a segment. Its VNI must not be in use at this endpoint.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub fn add(&self, name: &str, segment: Segment, traffic: SegmentTraffic) -> Result<VxlanPort, PortError> {
+        let mut shared = self.lock();
+        let overhead = super::overhead(segment.remote.is_ipv4());
+        let mtu = shared.carrier.mtu().saturating_sub(overhead);
+        let fd: Option<OwnedFd> = match shared.carrier.poll_fd() {
+            Some(fd) => Some(fd.try_clone_to_owned().map_err(|source| PortError::System {
+                operation: format!("opening VXLAN segment {}", segment.vni),
+                source,
+            })?),
+            None => None,
+        };
+        let counters: Arc<Counters> = Arc::default();
+        let number = shared.members.len();
+        let (waiting, own) = (Batch::with_frame_size(mtu as usize + 64), Arc::clone(&counters));
+        let headers = [false, true].map(|is_ipv6| frame::headers(&segment, is_ipv6));
+        shared.members.push(Member { segment, traffic, waiting, headers, counters: own, ipv4_id: 0 });
+        Ok(VxlanPort { endpoint: self.clone(), number, name: name.to_owned(), mtu, counters, fd })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    pub(super) fn receive(&mut self, number: usize, batch: &mut Batch) -> Result<usize, PortError> {
+        let Some(member) = self.members.get_mut(number).filter(|member| !member.waiting.is_empty()) else {
+            return self.receive_all(number, batch);
+        };
+        batch.clear();
+        let (mut count, mut octets) = (0, 0);
+        for frame in member.waiting.frames() {
+            if batch.push(frame) {
+                (count, octets) = (count + 1, octets + frame.data.len());
+            } else {
+                member.counters.add(Counter::RxTruncated, 1);
+            }
+        }
+        member.waiting.clear();
+        member.counters.received(count, octets);
+        Ok(count)
+    }
+
+    fn receive_all(&mut self, number: usize, batch: &mut Batch) -> Result<usize, PortError> {
+        let received = self.carrier.receive(batch);
+        let Some(own) = self.members.get(number).map(|member| Arc::clone(&member.counters)) else {
+            return Ok(0);
+        };
+        self.lost.count(self.carrier.counters(), &own);
+        received?;
+        let (mut kept, mut octets) = (0_u64, 0);
+        for index in 0..batch.len() {
+            let Some(mut frame) = batch.frame_mut(index) else { continue };
+            match self.arrival(number, &mut frame) {
+                Arrival::Packet(member) if member == number => {
+                    kept |= 1 << index;
+                    octets += frame.data().len();
+                }
+                Arrival::Packet(member) => {
+                    self.keep(member, Frame { meta: frame.meta(), data: frame.data() });
+                }
+                Arrival::Request(member, answer) => self.answer(member, &answer),
+                Arrival::Lost(member, reason) => {
+                    let counters = member.and_then(|member| Some(&self.members.get(member)?.counters));
+                    counters.unwrap_or(&own).add(reason, 1);
+                }
+            }
+        }
+        if kept.count_ones() as usize != batch.len() {
+            let mut index = 0;
+            batch.retain(|_| {
+                index += 1;
+                kept >> (index - 1) & 1 != 0
+            });
+        }
+        own.received(batch.len(), octets);
+        Ok(batch.len())
+    }
+
+    #[inline]
+    fn arrival(&self, number: usize, frame: &mut FrameMut<'_>) -> Arrival {
+        let Meta::Gtpu { peer, tos, .. } = *frame.meta_mut() else {
+            return Arrival::Lost(None, Counter::RxError);
+        };
+        if let Some(member) = self.members.get(number)
+            && peer.ip() == member.segment.remote.ip()
+            && member.is_common(frame.data())
+        {
+            // The frame is longer.
+            let _ = frame.trim_front(INNER);
+            return match member.unwrap(frame, tos) {
+                Ok(()) => Arrival::Packet(number),
+                Err(reason) => Arrival::Lost(Some(number), reason),
+            };
+        }
+        let inner = match Vxlan::parse(frame.data()) {
+            Ok(inner) => inner,
+            Err(_) => return Arrival::Lost(None, Counter::RxVxlanHeader),
+        };
+        let vni = inner.vni;
+        let Some((number, member)) =
+            self.members.iter().enumerate().find(|(_, member)| member.segment.vni == vni)
+        else {
+            return Arrival::Lost(None, Counter::RxUnknownVni);
+        };
+        // The source port is chosen by the sender (RFC 7348 section 5).
+        if peer.ip() != member.segment.remote.ip() {
+            return Arrival::Lost(Some(number), Counter::RxUnknownVtep);
+        }
+        match frame::content(&member.segment, inner.frame) {
+            Ok(Content::Ip) => {}
+            Ok(Content::Request(request)) => {
+                return Arrival::Request(number, frame::answer(&member.segment, &request));
+            }
+            Err(reason) => return Arrival::Lost(Some(number), reason),
+        }
+        // The frame was parsed: it is longer.
+        let _ = frame.trim_front(INNER);
+        match member.unwrap(frame, tos) {
+            Ok(()) => Arrival::Packet(number),
+            Err(reason) => Arrival::Lost(Some(number), reason),
+        }
+    }
+
+    /// Keeps a frame for the port of its segment.
+    fn keep(&mut self, member: usize, frame: Frame<'_>) {
+        let Some(member) = self.members.get_mut(member) else { return };
+        if !member.waiting.push(frame) {
+            let is_long = frame.data.len() > member.waiting.frame_size();
+            member.counters.add(if is_long { Counter::RxTruncated } else { Counter::RxOverrun }, 1);
+        }
+    }
+
+    fn answer(&mut self, member: usize, answer: &[u8]) {
+        let Some(member) = self.members.get(member) else { return };
+        let datagram = [&vxlan::header(member.segment.vni)[..], answer].concat();
+        let meta = meta(self.local, member.segment.remote, 0);
+        // An answer that is lost is asked for again.
+        let _ = self.carrier.send(&[Frame { meta, data: &datagram }]);
+        self.lost.count(self.carrier.counters(), &member.counters);
+    }
+
+    pub(super) fn send(&mut self, number: usize, mtu: u32, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        let mut sent = 0;
+        for chunk in frames.chunks(BATCH) {
+            sent += self.send_some(number, mtu, chunk)?;
+        }
+        Ok(sent)
+    }
+
+    fn send_some(&mut self, number: usize, mtu: u32, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        let (local, stride) = (self.local, mtu as usize + INNER);
+        let Some(member) = self.members.get_mut(number) else { return Ok(0) };
+        if self.scratch.len() < BATCH * stride {
+            self.scratch = vec![0; BATCH * stride].into();
+        }
+        let (remote, mut octets) = (member.segment.remote, 0);
+        let mut datagrams = ArrayVec::<Frame<'_>, BATCH>::new();
+        for (frame, space) in frames.iter().zip(self.scratch.chunks_exact_mut(stride)) {
+            match member.wrap(frame, mtu, space) {
+                Ok((len, tos)) => {
+                    octets += frame.data.len();
+                    let data = space.get(..len).unwrap_or_default();
+                    // There are no more frames than places.
+                    let _ = datagrams.try_push(Frame { meta: meta(local, remote, tos & 0x03), data });
+                }
+                Err(reason) => member.counters.add(reason, 1),
+            }
+        }
+        let sent = self.carrier.send(&datagrams);
+        self.lost.count(self.carrier.counters(), &member.counters);
+        let sent = sent?;
+        // Of frames that were not all accepted, the octets are an average.
+        let is_all = sent == datagrams.len();
+        member.counters.sent(sent, if is_all { octets } else { octets * sent / datagrams.len().max(1) });
+        Ok(sent)
+    }
+
+    pub(super) fn has_pending(&self, number: usize) -> bool {
+        self.carrier.has_pending()
+            || self.members.get(number).is_some_and(|member| !member.waiting.is_empty())
+    }
+
+    pub(super) fn fill_percent(&self) -> Option<u8> {
+        self.carrier.fill_percent()
+    }
+
+    pub(super) fn count_losses(&mut self, number: usize) {
+        self.carrier.count_losses();
+        if let Some(member) = self.members.get(number) {
+            self.lost.count(self.carrier.counters(), &member.counters);
+        }
+    }
+
+    pub(super) fn use_counters(&mut self, number: usize, counters: &Arc<Counters>) {
+        if let Some(member) = self.members.get_mut(number) {
+            member.counters = Arc::clone(counters);
+        }
+    }
+}
+
+/// The metadata of a datagram.
+const fn meta(local: SocketAddr, remote: SocketAddr, tos: u8) -> Meta {
+    Meta::Gtpu { local: local.ip(), peer: remote, tos, hops: None }
+}
+
+impl Member {
+    /// Turns the IP packet of a frame into what the port carries. `outer`: the type of service of the outer header.
+    #[inline]
+    fn unwrap(&self, frame: &mut FrameMut<'_>, outer: u8) -> Result<(), Counter> {
+        if let Some(ecn) = frame::ecn(outer, frame::tos(frame.data()))? {
+            set_ecn(frame.data(), ecn).map_err(|_| Counter::RxMalformed)?;
+        }
+        let SegmentTraffic::Gtpu(addresses) = &self.traffic else {
+            frame.set_meta(Meta::Ip);
+            return Ok(());
+        };
+        let packet: &[u8] = frame.data();
+        let ip = outer::ip(packet)?;
+        if !addresses.contains(&ip.dst()) {
+            return Err(Counter::RxNotForUs);
+        }
+        let (meta, payload) = outer::unwrap(&ip, true)?;
+        let start = payload.as_ptr() as usize - packet.as_ptr() as usize;
+        let len = payload.len();
+        // Both are within the frame.
+        let _ = frame.trim_front(start) && frame.resize(len);
+        frame.set_meta(meta);
+        Ok(())
+    }
+
+    /// Whether a datagram begins as nearly all of the segment do: with the headers of the other end, no reserved bit set.
+    #[inline]
+    fn is_common(&self, datagram: &[u8]) -> bool {
+        let Some(head) = datagram.first_chunk::<INNER>() else { return false };
+        let [vni @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _] = *head;
+        let [.., d0, d1, d2, d3, d4, d5, _, _, _, _, _, _, high, low] = *head;
+        u64::from_ne_bytes(vni) == u64::from_ne_bytes(vxlan::header(self.segment.vni))
+            && [d0, d1, d2, d3, d4, d5] == self.segment.mac.0
+            && matches!([high, low], [0x08, 0x00] | [0x86, 0xdd])
+    }
+
+    /// Writes the datagram of a frame. Returns its length, and the type of service whose ECN the outer header takes.
+    #[inline]
+    fn wrap(&mut self, frame: &Frame<'_>, mtu: u32, space: &mut [u8]) -> Result<(usize, u8), Counter> {
+        match (&self.traffic, frame.meta) {
+            (SegmentTraffic::Ip, Meta::Ip) => {
+                let is_ipv6 = frame.data.first().is_some_and(|first| first >> 4 == 6);
+                let len = put(space, &[&self.headers[usize::from(is_ipv6)], frame.data])?;
+                Ok((len, frame::tos(frame.data)))
+            }
+            (SegmentTraffic::Gtpu(addresses), Meta::Gtpu { local, peer, tos, hops }) => {
+                let first = addresses.iter().copied().find(|ip| ip.is_ipv4() == peer.is_ipv4());
+                let local = if local.is_unspecified() { first.unwrap_or(local) } else { local };
+                if !addresses.contains(&local) || local.is_ipv4() != peer.is_ipv4() {
+                    return Err(Counter::TxBadSource);
+                }
+                self.ipv4_id = self.ipv4_id.wrapping_add(1);
+                let local = SocketAddr::new(local, outer::GTPU_PORT);
+                let headers = outer::wrap(local, peer, (tos, hops), self.ipv4_id, frame.data)
+                    .map_err(|_| Counter::TxTooBig)?;
+                if headers.len() + frame.data.len() > mtu as usize {
+                    return Err(Counter::TxTooBig);
+                }
+                let link = &self.headers[usize::from(peer.is_ipv6())];
+                Ok((put(space, &[link, &headers, frame.data])?, tos))
+            }
+            _ => Err(Counter::TxWrongKind),
+        }
+    }
+}
+
+/// Writes the parts one behind the other. Returns their length.
+///
+/// # Errors
+/// [`Counter::TxTooBig`] when they exceed the MTU, for which there is space.
+#[inline(always)]
+fn put<const N: usize>(space: &mut [u8], parts: &[&[u8]; N]) -> Result<usize, Counter> {
+    let mut at = 0;
+    for part in parts {
+        let end = at + part.len();
+        space.get_mut(at..end).ok_or(Counter::TxTooBig)?.copy_from_slice(part);
+        at = end;
+    }
+    Ok(at)
+}

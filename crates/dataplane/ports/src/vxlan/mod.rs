@@ -1,0 +1,69 @@
+//! VXLAN (RFC 7348): data networks and GTP-U in segments over UDP, IPv4 or IPv6.
+//!
+//! A [`VxlanEndpoint`] is the local end of all segments of one address (a VTEP). Each segment is a [`VxlanPort`] of its own,
+//! with its VNI, the address of its remote end, and a MAC address at either end: it carries the IP packets of a data network
+//! (N6) or GTP-U (N3, N9). What arrives with one VNI never leaves by the port of another, so the same addresses may be in use
+//! in several segments.
+//!
+//! - A frame leaves from UDP port 4789, for the MAC address of the remote end, with the ECN of the packet inside it. Outer
+//!   packets are not fragmented (section 4.3): the MTU of a port is that of the carrier without 50 octets, or 70 over IPv6.
+//! - A datagram counts as [`Counter::RxVxlanHeader`] without a valid VNI, as [`Counter::RxUnknownVni`] with the VNI of no
+//!   segment, as [`Counter::RxUnknownVtep`] from another address than the segment's remote end, and as
+//!   [`Counter::RxNotForUs`] if its frame is for another MAC address, has a VLAN tag (section 6.1) or another protocol.
+//! - A congestion mark of the outer header is copied to the packet (RFC 6040), or [`Counter::RxCongested`] counts it.
+//! - An ARP request for the address of the segment is answered. The port asks for no address: the remote MAC address is
+//!   configured.
+//!
+//! The carrier is any port that moves datagrams, in most cases a [`UdpPort`](crate::udp::UdpPort), whose GRO and GSO stay in
+//! effect.
+//!
+//! [`Counter::RxVxlanHeader`]: crate::Counter::RxVxlanHeader
+//! [`Counter::RxUnknownVni`]: crate::Counter::RxUnknownVni
+//! [`Counter::RxUnknownVtep`]: crate::Counter::RxUnknownVtep
+//! [`Counter::RxNotForUs`]: crate::Counter::RxNotForUs
+//! [`Counter::RxCongested`]: crate::Counter::RxCongested
+
+mod endpoint;
+mod frame;
+mod port;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use causeway_packet::MacAddr;
+use causeway_packet::vxlan::Vni;
+
+pub use endpoint::VxlanEndpoint;
+pub use port::VxlanPort;
+
+/// Octets of the VXLAN header and of the inner Ethernet header.
+const INNER: usize = causeway_packet::vxlan::HEADER + frame::ETHERNET;
+
+/// A segment, as it is configured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Its number.
+    pub vni: Vni,
+    /// The remote end, of the IP version of the carrier; its port is 4789 in most cases.
+    pub remote: SocketAddr,
+    /// The MAC address of this end.
+    pub mac: MacAddr,
+    /// The MAC address that frames are sent to: that of the next router in the segment.
+    pub remote_mac: MacAddr,
+    /// The address of this end within the segment; ARP requests for it are answered.
+    pub address: Option<Ipv4Addr>,
+}
+
+/// The packets of a segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SegmentTraffic {
+    /// IP packets of a data network.
+    Ip,
+    /// GTP-U of these local addresses.
+    Gtpu(Vec<IpAddr>),
+}
+
+/// Octets of all headers of VXLAN around an inner IP packet.
+pub const fn overhead(is_ipv4: bool) -> u32 {
+    let outer = if is_ipv4 { 20 + 8 } else { 40 + 8 };
+    (outer + INNER) as u32
+}
