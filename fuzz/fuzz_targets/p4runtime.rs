@@ -11,9 +11,18 @@ use libfuzzer_sys::fuzz_target;
 /// All entries of all tables of device 1.
 const ALL_ENTRIES: [u8; 6] = [0x08, 1, 0x12, 2, 0x12, 0];
 
+/// Registers of one word and of two, which the profiles lack.
+const REGISTERS: &str = r#"
+    registers { preamble { id: 369098753 alias: "seen" } type_spec { bitstring { bit { bitwidth: 16 } } } size: 9 }
+    registers { preamble { id: 369098754 alias: "pairs" } type_spec { struct { name: "t" } } size: 9 }
+    type_info { structs { key: "t" value {
+      members { name: "a" type_spec { bitstring { bit { bitwidth: 32 } } } }
+      members { name: "b" type_spec { bitstring { bit { bitwidth: 32 } } } } } } }
+"#;
+
 fuzz_target!(|octets: &[u8]| {
     let (_, p4info) = PROFILES.last().expect("there are profiles");
-    let mut server = Offline::new(p4info).expect("the model runs its own profiles");
+    let mut server = Offline::new(&format!("{p4info}{REGISTERS}")).expect("the model runs its own profiles");
     let mut rest = octets;
     while let [method, high, low, after @ ..] = rest {
         let method = Method::ALL[usize::from(*method) % Method::ALL.len()];

@@ -2,22 +2,31 @@
 //! them without overtaking any.
 //!
 //! A rule that moves from the software to the switch is inserted together with an entry of the table [`TABLE`], by its
-//! number. While the entry is there, a register says what happens to a packet of the rule:
+//! number. While the entry is there, two registers say what happens to a packet of the rule:
 //!
 //! 1. The first packet goes to the software, and its time is stored.
 //! 2. A packet that arrives less than the entry's gap after the one before goes to the software, and its time is stored.
 //! 3. The first packet after a gap of that length is forwarded, and so are all later ones: the rule has *flipped*. If the
 //!    gap is at least as long as the longest stay in the software, every earlier packet has left by then.
 //!
-//! The P4 programs of `p4/` have no registers yet, so this table is in the model alone. It has the form that a register
-//! takes later: one access per packet, of an array of [`RULES`] cells by the last bits of the rule's number, with one
-//! comparison of times. Two armed rules of one cell wait for each other. A new arming has another generation, so that
-//! nothing remains of an earlier one; a controller that can write registers sets the cell to zero instead.
+//! The cell is that of the last bits of the rule's number. One register has which arming last had a packet in the cell; a new
+//! arming has another number, so that nothing remains of an earlier one, and no controller has to write the register. The
+//! other has the time of the last packet for the software; after the flip it stays, so the gap only grows. Two armed rules
+//! of one cell wait for each other.
+//!
+//! Times are of 32 bits, in units of 256 ns ([`UNIT`]): bits 39 to 8 of a time stamp of Tofino. They wrap after 18 minutes.
+//! A rule that flipped and has had no change of its entry for nine minutes goes to the software once more: that
+//! overtakes nothing.
 
 use causeway_p4::names::key;
 use causeway_types::{Span, Time};
 
-use crate::driver::{Action, Key, MatchKind, Parameter, Program, Table};
+use crate::driver::{Action, Key, MatchKind, Parameter, Program, Register, Table};
+use crate::model::State;
+use crate::model::register::{
+    Change, Comparison, Condition, Modification, Operand, RegisterAction, RegisterError, Relation, Returned,
+    Word,
+};
 
 /// The table of armed rules.
 pub(crate) const TABLE: &str = "armed_rules";
@@ -25,19 +34,27 @@ pub(crate) const TABLE: &str = "armed_rules";
 /// Its action.
 pub(crate) const ACTION: &str = "arm";
 
-/// The parameters of the action: which arming it is, and the gap in microseconds.
+/// The parameters of the action: which arming it is, and the gap in units of time.
 pub(crate) const GENERATION: &str = "generation";
 pub(crate) const GAP: &str = "gap";
 
-/// Rules that can be armed at a time, and cells of the register.
+/// The registers: which arming last had a packet, and when its last packet for the software came.
+const GENERATIONS: &str = "armed_generations";
+const TIMES: &str = "armed_times";
+
+/// Rules that can be armed at a time, and cells of the registers.
 pub const RULES: usize = 4096;
+
+/// The unit of times in the registers.
+const UNIT: Span = Span::from_nanos(256);
 
 /// Ids that no compiled program uses: compilers number from the hash of a name, with zero in these bits of ours.
 const TABLE_ID: u32 = 0x02ff_fff0;
 const ACTION_ID: u32 = 0x01ff_fff0;
+const REGISTER_IDS: [u32; 2] = [0x16ff_fff0, 0x16ff_fff1];
 
 impl Program {
-    /// The program, with a table of armed rules.
+    /// The program, with a table of armed rules and its registers.
     #[must_use]
     pub fn with_armed_rules(mut self) -> Self {
         let rule = Key { name: key::RULE.to_owned(), width: 24, kind: MatchKind::Exact };
@@ -46,6 +63,15 @@ impl Program {
         self.actions.push(Action { id: ACTION_ID, name: ACTION.to_owned(), parameters });
         let (name, keys, actions) = (TABLE.to_owned(), vec![rule], vec![ACTION_ID]);
         self.tables.push(Table { id: TABLE_ID, name, size: RULES, keys, actions, is_const: false });
+        let named = REGISTER_IDS.into_iter().zip([GENERATIONS, TIMES]);
+        let register = |(id, name): (u32, &str)| Register {
+            id,
+            name: name.to_owned(),
+            size: RULES,
+            first: 32,
+            second: None,
+        };
+        self.registers.extend(named.map(register));
         self
     }
 }
@@ -59,71 +85,148 @@ pub(crate) struct Arming {
 }
 
 impl Arming {
-    /// The gap as a parameter, in microseconds, rounded up.
-    pub(crate) fn micros(self) -> u128 {
-        self.gap.as_nanos().div_ceil(1000).min(u128::from(u32::MAX))
+    /// The gap as a parameter: never shorter, although both times are rounded down; at most half of what times count. Zero
+    /// asks for no gap.
+    pub(crate) fn units(self) -> u128 {
+        let rounding = u128::from(self.gap != Span::ZERO);
+        let units = self.gap.as_nanos().div_ceil(UNIT.as_nanos()) + rounding;
+        units.min(u128::from(u32::MAX / 2))
     }
 }
 
-/// The register.
+/// What packets of armed rules do with the registers.
 #[derive(Clone, Debug)]
-pub(crate) struct Register(Vec<Cell>);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Cell {
-    /// Zero: it was never used.
-    generation: u32,
-    last: Time,
-    has_flipped: bool,
+pub(crate) struct Observation {
+    /// Stores the arming: 1 if the cell had it.
+    note: RegisterAction,
+    /// Stores the time, if the last one is not a gap ago: 1 if it is.
+    observe: RegisterAction,
+    /// Stores the time: another arming had the cell.
+    begin: RegisterAction,
 }
 
-impl Default for Register {
-    fn default() -> Self {
-        Self(vec![Cell::default(); RULES])
+impl Observation {
+    /// The actions on the registers of a program; `None`: it has no armed rules.
+    ///
+    /// # Errors
+    /// The registers are not those of armed rules.
+    pub(crate) fn of(program: &Program) -> Result<Option<Self>, RegisterError> {
+        let named = |name| program.register_named(name);
+        let (Some(generations), Some(times)) = (named(GENERATIONS), named(TIMES)) else { return Ok(None) };
+        let compare = |relation| [Comparison { word: Word::First, relation, with: Operand::Input(0) }];
+        let store = |when, input| {
+            [Modification { word: Word::First, when, change: Change::Set(Operand::Input(input)) }]
+        };
+        let holds = Returned::Whether(Condition::If(Word::First));
+        let (always, unless) = (Condition::Always, Condition::Unless(Word::First));
+        let note = RegisterAction::new(generations, &compare(Relation::Equal), &store(always, 0), holds)?;
+        let observe = RegisterAction::new(times, &compare(Relation::NotAfter), &store(unless, 1), holds)?;
+        let begin = RegisterAction::new(times, &[], &store(always, 1), Returned::Before(Word::First))?;
+        RegisterAction::check_room(&program.registers, &[note.clone(), observe.clone(), begin.clone()])?;
+        Ok(Some(Self { note, observe, begin }))
     }
-}
 
-impl Register {
-    /// Whether a packet of an armed rule passes.
-    pub(crate) fn passes(&mut self, now: Time, rule: u32, generation: u32, gap_micros: u32) -> bool {
-        let Some(cell) = self.0.get_mut(rule as usize % RULES) else { return false };
-        if cell.generation != generation {
-            *cell = Cell { generation, last: now, has_flipped: false };
-            return false;
+    /// Whether a packet of an armed rule passes. The gap is in units.
+    pub(crate) fn passes(&self, state: &mut State, now: Time, rule: u32, generation: u32, gap: u32) -> bool {
+        let cell = rule % RULES as u32;
+        let time = (u128::from(now.as_nanos()) / UNIT.as_nanos()) as u32;
+        let times = [time.wrapping_sub(gap), time];
+        match state.access(&self.note, cell, [generation, 0]) {
+            Ok(0) => {
+                let _before = state.access(&self.begin, cell, times);
+                false
+            }
+            Ok(_) => state.access(&self.observe, cell, times) == Ok(1),
+            Err(_) => false,
         }
-        let gap = Span::from_micros(gap_micros.into());
-        cell.has_flipped |= now.since(cell.last) >= gap;
-        cell.last = now;
-        cell.has_flipped
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::register::Side;
 
-    // Input:  an armed rule with a gap of 100 us, packets at 0, 99, 150, 250 and 251 us; then the same rule armed again.
-    // Output: the first three go to the software; the fourth comes 100 us after the third and flips the rule; the new
+    struct World {
+        state: State,
+        observation: Observation,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let program = Program::default().with_armed_rules();
+            let observation = Observation::of(&program).unwrap().unwrap();
+            Self { state: State::new(program), observation }
+        }
+
+        /// A packet of a rule, whose gap is 100 us.
+        fn passes(&mut self, now: Time, rule: u32, generation: u32) -> bool {
+            self.state.begin_pass(Side::Ingress);
+            let gap = Arming { generation, gap: Span::from_micros(100) }.units() as u32;
+            self.observation.passes(&mut self.state, now, rule, generation, gap)
+        }
+    }
+
+    // Input:  an armed rule with a gap of 100 us, packets at 0, 99, 150, 251 and 252 us; then the same rule armed again.
+    // Output: the first three go to the software; the fourth comes a gap after the third and flips the rule; the new
     //         arming begins anew.
     #[test]
     fn a_rule_flips_after_a_gap() {
-        let mut register = Register::default();
+        let mut world = World::new();
         let mut passes =
-            |micros: u64, generation| register.passes(Time::from_nanos(1000 * micros), 7, generation, 100);
-        assert_eq!([0, 99, 150, 250, 251].map(|at| passes(at, 1)), [false, false, false, true, true]);
-        assert_eq!([251, 300, 400].map(|at| passes(at, 2)), [false, false, true]);
+            |micros: u64, generation| world.passes(Time::from_nanos(1000 * micros), 7, generation);
+        assert_eq!([0, 99, 150, 251, 252].map(|at| passes(at, 1)), [false, false, false, true, true]);
+        assert_eq!([252, 300, 401].map(|at| passes(at, 2)), [false, false, true]);
+    }
+
+    // Input:  an armed rule that asks for no gap, two packets at one moment.
+    // Output: the second is forwarded.
+    #[test]
+    fn without_a_gap_the_second_packet_passes() {
+        let mut world = World::new();
+        let units = Arming { generation: 3, gap: Span::ZERO }.units() as u32;
+        let mut passes = || {
+            world.state.begin_pass(Side::Ingress);
+            world.observation.passes(&mut world.state, Time::from_secs(5), 7, 3, units)
+        };
+        assert_eq!([passes(), passes(), passes()], [false, true, true]);
     }
 
     // Input:  two armed rules of one cell.
     // Output: neither flips while both have packets: each takes the cell from the other.
     #[test]
     fn rules_of_one_cell_wait_for_each_other() {
-        let mut register = Register::default();
+        let mut world = World::new();
         let far = RULES as u32 + 7;
         for round in 0..4_u64 {
-            assert!(!register.passes(Time::from_secs(2 * round), 7, 1, 100));
-            assert!(!register.passes(Time::from_secs(2 * round + 1), far, 2, 100));
+            assert!(!world.passes(Time::from_secs(2 * round), 7, 1));
+            assert!(!world.passes(Time::from_secs(2 * round + 1), far, 2));
         }
-        assert!(register.passes(Time::from_secs(20), far, 2, 100));
+        assert!(world.passes(Time::from_secs(20), far, 2));
+    }
+
+    // Input:  a rule with two packets 99 us apart, at each of 1,000 moments around the wrap of times after 18 minutes; and one
+    //         with two packets further apart than a gap there.
+    // Output: the gap is never seen as passed early, and is seen at most two units late.
+    #[test]
+    fn times_wrap() {
+        let mut world = World::new();
+        let wrap = UNIT.as_nanos() as u64 * (1 << 32);
+        for step in 0..1000_u64 {
+            let at = Time::from_nanos(wrap - 200_000 + 333 * step);
+            let generation = 1 + 2 * step as u32;
+            assert!(!world.passes(at, 7, generation));
+            assert!(!world.passes(at + Span::from_nanos(99_999), 7, generation), "{step}");
+            assert!(!world.passes(at, 7, generation + 1));
+            assert!(world.passes(at + Span::from_nanos(100_512), 7, generation + 1), "{step}");
+        }
+    }
+
+    // Input:  gaps of nothing, of 256 ns, of a nanosecond more, and of an hour.
+    // Output: none; one unit more than they have, rounded up; and the longest that times of 32 bits can tell.
+    #[test]
+    fn a_gap_is_rounded_up() {
+        let units = |nanos| Arming { generation: 1, gap: Span::from_nanos(nanos) }.units();
+        assert_eq!([0, 256, 257, 3_600_000_000_000].map(units), [0, 2, 3, 0x7fff_ffff]);
     }
 }

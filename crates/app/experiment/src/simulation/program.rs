@@ -74,7 +74,7 @@ pub(super) fn program(ues: u32, capacity: usize, bank: Option<u32>) -> Program {
         action(COUNT, "count", &[]),
         action(FORWARD, "forward", &[("tunnel", 32), ("qfi", 6)]),
     ];
-    Program { tables, actions, counters, meters: Vec::new() }
+    Program { tables, actions, counters, ..Program::default() }
 }
 
 fn table(id: u32, name: &str, size: usize, keys: &[(&str, u8)], kind: MatchKind, action: u32) -> Table {

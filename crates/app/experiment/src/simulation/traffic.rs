@@ -2,7 +2,7 @@
 
 use causeway_switch::Count;
 use causeway_switch::driver::{EntryKey, FieldMatch, Update};
-use causeway_switch::model::{Access, Pipeline, QueuedPacket, State};
+use causeway_switch::model::{Access, Output, Pipeline, State};
 use causeway_switch::pendulum::{Partition, Side};
 use causeway_types::Time;
 
@@ -98,7 +98,7 @@ impl Traffic {
         let (key, parameters): (&EntryKey, &[u128]) = match update {
             Update::Insert(entry) | Update::Modify(entry) => (&entry.key, &entry.parameters),
             Update::Delete(key) => (key, &[]),
-            Update::SetMeter { .. } => return,
+            Update::SetMeter { .. } | Update::SetRegister { .. } => return,
         };
         let Some(ue) = ue_of(key) else { return };
         let is_downlink = key.table == DOWNLINK;
@@ -120,7 +120,7 @@ struct FlowOf {
 impl Pipeline for Traffic {
     type Packet = ();
 
-    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<QueuedPacket<()>>) {}
+    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Output<()>) {}
 
     fn egress(&mut self, _: &mut State, _: Time, _: u16, (): ()) -> Option<Vec<u8>> {
         None

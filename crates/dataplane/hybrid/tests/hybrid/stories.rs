@@ -36,7 +36,7 @@ fn at(step: &str, quota: Option<u64>) -> World {
         world.packet(0, DOWN, 100);
     }
     if matches!(step, "switch" | "demoting") {
-        world.pass(STAY);
+        world.pass(STAY + Span::from_micros(1));
         world.packet(0, DOWN, 100);
         world.pass(Span::from_millis(40));
     }
@@ -98,7 +98,7 @@ fn a_modification_in_each_step_of_a_move() {
 fn a_deletion_in_each_step_of_a_move() {
     for step in STEPS {
         let mut world = at(step, None);
-        world.pass(STAY);
+        world.pass(STAY + Span::from_micros(1));
         let plan = Plan::removal(seid(0));
         let submitted = world.submit(&plan);
         world.wait(&plan, submitted).unwrap();
@@ -119,7 +119,7 @@ fn a_deletion_in_each_step_of_a_move() {
 fn paging_in_each_step_of_a_move() {
     for step in STEPS {
         let mut world = at(step, None);
-        world.pass(STAY);
+        world.pass(STAY + Span::from_micros(1));
         let plan = idle(0);
         let submitted = world.submit(&plan);
         world.wait(&plan, submitted).unwrap();

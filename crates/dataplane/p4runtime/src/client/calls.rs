@@ -46,6 +46,9 @@ impl Calls {
             Request::ReadIndexed { counter, indices } => {
                 self.read_indexed(counter, &indices).await.map(Reply::Counts)
             }
+            Request::ReadRegister { register, indices } => {
+                self.read_register(register, &indices).await.map(Reply::Registers)
+            }
             Request::ReadEntries { table } => self.read_entries(table).await.map(Reply::Entries),
             Request::PacketOut(_) => Ok(Reply::Done),
         }

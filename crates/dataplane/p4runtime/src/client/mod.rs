@@ -117,6 +117,17 @@ impl P4Runtime {
                     }
                 }
             }
+            Request::ReadRegister { register, indices } => {
+                let known = program.registers.iter().find(|known| known.id == *register);
+                let size = known.map_or(0, |known| known.size);
+                match indices.iter().enumerate().find(|(_, index)| **index as usize >= size) {
+                    None => Ok(()),
+                    Some((update, index)) => {
+                        let error = WriteError::UnknownRegister { register: *register, index: *index };
+                        Err(Rejected { update, error })
+                    }
+                }
+            }
             Request::ReadEntries { table } => match program.table(*table) {
                 Some(_) => Ok(()),
                 None => Err(Rejected { update: 0, error: WriteError::UnknownTable(*table) }),

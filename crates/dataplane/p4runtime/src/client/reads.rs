@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use causeway_switch::Count;
-use causeway_switch::driver::{DriverError, Entry, EntryKey, Resource};
+use causeway_switch::driver::{DriverError, Entry, EntryKey, RegisterValue, Resource};
 use foldhash::fast::RandomState;
 use tonic::{Code, Status};
 
@@ -11,7 +11,8 @@ use super::calls::{Calls, within};
 use super::status::{name_of, read_error};
 use crate::convert::count_of;
 use crate::wire::{
-    self, CounterEntry, DirectCounterEntry, Entity, Index, P4Error, ReadRequest, TableEntry, What,
+    self, CounterEntry, DirectCounterEntry, Entity, Index, P4Error, ReadRequest, RegisterEntry, TableEntry,
+    What,
 };
 
 /// Counters of one call.
@@ -95,6 +96,46 @@ impl Calls {
         let counts: Vec<_> = indices.iter().map(|index| found.get(&i64::from(*index)).copied()).collect();
         // A response without one of them is incomplete.
         if counts.iter().all(Option::is_some) { Ok(counts) } else { Err(DriverError::Unavailable) }
+    }
+
+    /// Cells of a register, which exist.
+    pub(super) async fn read_register(
+        &self,
+        register: u32,
+        indices: &[u32],
+    ) -> Result<Vec<RegisterValue>, DriverError> {
+        let name = name_of(&self.schema().program, Some(Resource::Register(register)));
+        let refused = |status: &Status| read_error(&name, status);
+        let known = self.schema().register_of(register);
+        let known = known.map_err(|refusal| refused(&Status::invalid_argument(refusal.message)))?;
+        let mut found: HashMap<i64, RegisterValue, RandomState> = HashMap::default();
+        let mut unreadable: Option<String> = None;
+        for part in indices.chunks(CHUNK) {
+            let entity = |index: &u32| {
+                let index = Some(Index { index: (*index).into() });
+                What::Register(RegisterEntry { register_id: register, index, data: None }).into()
+            };
+            let take = |entity: Entity| {
+                let Some(What::Register(entry)) = entity.what else { return };
+                let (true, Some(index), Some(data)) =
+                    (entry.register_id == register, entry.index, &entry.data)
+                else {
+                    return;
+                };
+                match self.schema().cell_of(known, data) {
+                    Ok(value) => _ = found.insert(index.index, value),
+                    Err(refusal) => unreadable = Some(refusal.message),
+                }
+            };
+            let read = self.read(part.iter().map(entity).collect(), take).await;
+            read.map_err(|status| refused(&status))?;
+        }
+        if let Some(message) = unreadable {
+            return Err(refused(&Status::invalid_argument(message)));
+        }
+        let values = indices.iter().map(|index| found.get(&i64::from(*index)).copied());
+        // A response without one of them is incomplete.
+        values.collect::<Option<_>>().ok_or(DriverError::Unavailable)
     }
 
     /// All entries of a table that are not part of the program.

@@ -91,6 +91,9 @@ pub(super) fn name_of(program: &Program, resource: Option<Resource>) -> String {
         Some(Resource::Counter(id)) => {
             program.counters.iter().find(|counter| counter.id == id).map(|counter| counter.name.clone())
         }
+        Some(Resource::Register(id)) => {
+            program.registers.iter().find(|register| register.id == id).map(|register| register.name.clone())
+        }
         Some(Resource::Meter(id)) => {
             program.meters.iter().find(|meter| meter.id == id).map(|meter| meter.name.clone())
         }

@@ -63,7 +63,9 @@ impl Calls {
             updates.iter().zip(done).filter(|(_, done)| **done).map(|(update, _)| update).collect();
         let deletions = made.iter().rev().map(|update| match update {
             Update::Insert(entry) => Some(Update::Delete(entry.key.clone())),
-            Update::Modify(_) | Update::Delete(_) | Update::SetMeter { .. } => None,
+            Update::Modify(_) | Update::Delete(_) | Update::SetMeter { .. } | Update::SetRegister { .. } => {
+                None
+            }
         });
         let Some(deletions) = deletions.collect::<Option<Vec<_>>>() else {
             return Err(DriverError::Uncertain);

@@ -1,7 +1,9 @@
 //! Converts messages to entries and numbers. Input is untrusted on both sides.
 
 use causeway_switch::Count;
-use causeway_switch::driver::{Entry, EntryKey, FieldMatch, Key, MatchKind, Rates, Table, WriteError};
+use causeway_switch::driver::{
+    Entry, EntryKey, FieldMatch, Key, MatchKind, Rates, Register, RegisterValue, Table, WriteError,
+};
 use tonic::Code;
 
 use super::Refusal;
@@ -53,6 +55,47 @@ impl Schema {
             action.ok_or_else(|| Refusal::invalid(format!("table {}: no action is given", table.name)))?;
         let (action, parameters) = self.action_of(table, action)?;
         Ok(Entry { key, action, parameters })
+    }
+
+    /// The register of a message.
+    pub(crate) fn register_of(&self, id: u32) -> Result<&Register, Refusal> {
+        let known = self.program.registers.iter().find(|register| register.id == id);
+        known.ok_or_else(|| Refusal::invalid(format!("there is no register {id:#x}")))
+    }
+
+    /// The contents of a register's cell.
+    pub(crate) fn cell_of(&self, register: &Register, data: &wire::Data) -> Result<RegisterValue, Refusal> {
+        let invalid = |what: &str| Refusal::invalid(format!("register {}: {what}", register.name));
+        let word =
+            |octets: &[u8], width: u8| number(octets, width).map_err(|error| invalid(&error.to_string()));
+        match (&data.kind, self.structs.contains(&register.id)) {
+            (Some(wire::DataKind::Bits(octets)), false) => {
+                let width = register.first + register.second.unwrap_or(0);
+                let value = word(octets, width)?;
+                Ok(match register.second {
+                    None => [value as u32, 0],
+                    // The lower half is the first word.
+                    Some(_) => [value as u32, (value >> register.first) as u32],
+                })
+            }
+            (Some(wire::DataKind::Struct(data)), true) => {
+                let widths = [Some(register.first), register.second];
+                let widths: Vec<u8> = widths.into_iter().flatten().collect();
+                if data.members.len() != widths.len() {
+                    return Err(invalid(&format!("{} members of {}", data.members.len(), widths.len())));
+                }
+                let mut value = [0; 2];
+                for ((cell, member), width) in value.iter_mut().zip(&data.members).zip(widths) {
+                    let octets =
+                        member.bits.as_deref().ok_or_else(|| invalid("a member that is no number"))?;
+                    *cell = word(octets, width)? as u32;
+                }
+                Ok(value)
+            }
+            (None, _) => Err(invalid("no value is given, or one that is neither a number nor a struct")),
+            (Some(_), true) => Err(invalid("its cells are structs")),
+            (Some(_), false) => Err(invalid("its cells are numbers")),
+        }
     }
 
     fn action_of(&self, table: &Table, action: &wire::Action) -> Result<(u32, Vec<u128>), Refusal> {

@@ -55,8 +55,11 @@ impl From<&WriteError> for Refusal {
             | WriteError::Arity { .. }
             | WriteError::Field { .. }
             | WriteError::MeterRates
+            | WriteError::RegisterValue { .. }
             | WriteError::Priority { .. } => Code::InvalidArgument,
-            WriteError::UnknownCounter { .. } | WriteError::UnknownMeter { .. } => Code::OutOfRange,
+            WriteError::UnknownCounter { .. }
+            | WriteError::UnknownMeter { .. }
+            | WriteError::UnknownRegister { .. } => Code::OutOfRange,
             WriteError::Exists(_) => Code::AlreadyExists,
             WriteError::Missing(_) => Code::NotFound,
             WriteError::Full { .. } => Code::ResourceExhausted,

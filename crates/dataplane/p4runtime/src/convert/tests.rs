@@ -1,6 +1,6 @@
 //! Entries to messages and back.
 
-use causeway_switch::driver::{Entry, EntryKey, FieldMatch, MatchKind, Program};
+use causeway_switch::driver::{Entry, EntryKey, FieldMatch, MatchKind, Program, Update};
 use proptest::prelude::*;
 use tonic::Code;
 
@@ -69,6 +69,87 @@ proptest! {
         let octets = prost::Message::encode_to_vec(&wire);
         let wire: wire::TableEntry = prost::Message::decode(octets.as_slice()).unwrap();
         prop_assert_eq!(schema.entry_of(&wire), Ok(entry));
+    }
+}
+
+/// A program with registers whose cells are of 20 bits, of 64, and a struct of two words.
+fn registers() -> Schema {
+    let spec = |id: u32, spec: &str| {
+        format!("registers {{ preamble {{ id: {id} alias: \"r{id}\" }} type_spec {{ {spec} }} size: 4 }}")
+    };
+    let bits = |width: u32| format!("bitstring {{ bit {{ bitwidth: {width} }} }}");
+    let member = |width| format!("members {{ name: \"m\" type_spec {{ {} }} }}", bits(width));
+    let types = format!("type_info {{ structs {{ key: \"t\" value {{ {}{} }} }} }}", member(32), member(16));
+    let text = [spec(1, &bits(20)), spec(2, &bits(64)), spec(3, "struct { name: \"t\" }"), types].concat();
+    Info::of_text(&text).unwrap().schema
+}
+
+proptest! {
+    // Input:  any value of any register.
+    // Output: if its cells hold the value, it is unchanged after encoding and decoding; otherwise an update is refused.
+    #[test]
+    fn a_cell_is_the_same_behind_the_wire(place in 0_usize..3, first: u32, second: u32, shift in 0_u32..32) {
+        let schema = registers();
+        let register = &schema.program.registers[place];
+        let value = [first >> shift, if register.second.is_some() { second >> shift } else { 0 }];
+        let update = Update::SetRegister { register: register.id, index: 3, value };
+        prop_assert_eq!(schema.check_update(&update).is_ok(), register.holds(value));
+        if register.holds(value) {
+            let octets = prost::Message::encode_to_vec(&schema.wire_data(register, value));
+            let data: wire::Data = prost::Message::decode(octets.as_slice()).unwrap();
+            prop_assert_eq!(schema.cell_of(register, &data), Ok(value));
+        }
+    }
+}
+
+// Input:  contents of cells that are missing, of another type, too wide, without octets, or of too few or many members.
+// Output: an invalid argument, as the specification has it, with the register's name.
+#[test]
+fn contents_of_another_format_are_refused() {
+    let schema = registers();
+    let bits = |octets: &[u8]| Some(wire::DataKind::Bits(octets.to_vec()));
+    let members = |members: &[Option<&[u8]>]| {
+        let member = |bits: &Option<&[u8]>| wire::MemberData { bits: bits.map(<[u8]>::to_vec) };
+        Some(wire::DataKind::Struct(wire::StructData { members: members.iter().map(member).collect() }))
+    };
+    let (one, wide): (&[u8], &[u8]) = (&[1], &[1, 0, 0]);
+    for (id, kind) in [
+        (1, None),
+        (1, bits(&[])),
+        (1, bits(&[0x10, 0, 0])),
+        (1, members(&[Some(one)])),
+        (2, bits(&[1, 0, 0, 0, 0, 0, 0, 0, 0])),
+        (3, bits(&[1])),
+        (3, members(&[])),
+        (3, members(&[Some(one)])),
+        (3, members(&[Some(one), Some(one), Some(one)])),
+        (3, members(&[Some(one), None])),
+        (3, members(&[Some(one), Some(wide)])),
+    ] {
+        let refusal = schema.cell_of(schema.register_of(id).unwrap(), &wire::Data { kind }).unwrap_err();
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert!(refusal.message.contains(&format!("register r{id}: ")), "{}", refusal.message);
+    }
+    assert_eq!(schema.register_of(4).unwrap_err().code, Code::InvalidArgument);
+}
+
+// Input:  registers whose cells are of 33 bits, of a struct of three numbers, of a struct that is not there, or signed.
+// Output: the program is refused, with the register's name.
+#[test]
+fn registers_of_other_cells_are_refused() {
+    let three = "members { name: \"m\" type_spec { bitstring { bit { bitwidth: 8 } } } }".repeat(3);
+    let types = format!("type_info {{ structs {{ key: \"t\" value {{ {three} }} }} }}");
+    for spec in [
+        "bitstring { bit { bitwidth: 33 } }",
+        "bitstring { int { bitwidth: 16 } }",
+        "struct { name: \"t\" }",
+        "struct { name: \"u\" }",
+    ] {
+        let text = format!(
+            "registers {{ preamble {{ id: 5 alias: \"cells\" }} size: 1 type_spec {{ {spec} }} }} {types}"
+        );
+        let error = Info::of_text(&text).unwrap_err().to_string();
+        assert!(error.contains("register cells"), "{error}");
     }
 }
 

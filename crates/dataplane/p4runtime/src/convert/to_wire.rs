@@ -1,7 +1,9 @@
 //! Converts entries and updates to messages.
 
 use causeway_switch::Count;
-use causeway_switch::driver::{Entry, EntryKey, FieldMatch, Rates, Update, WriteError};
+use causeway_switch::driver::{
+    Entry, EntryKey, FieldMatch, Rates, Register, RegisterValue, Update, WriteError,
+};
 
 use crate::bytes::canonical;
 use crate::info::Schema;
@@ -55,6 +57,16 @@ impl Schema {
                 }
                 Ok(())
             }
+            Update::SetRegister { register, index, value } => {
+                let known = self.program.registers.iter().find(|known| known.id == *register);
+                let known = known.filter(|known| (*index as usize) < known.size);
+                let unknown = || WriteError::UnknownRegister { register: *register, index: *index };
+                let known = known.ok_or_else(unknown)?;
+                if !known.holds(*value) {
+                    return Err(WriteError::RegisterValue { register: known.name.clone(), value: *value });
+                }
+                Ok(())
+            }
         }
     }
 
@@ -67,8 +79,31 @@ impl Schema {
             Update::SetMeter { meter, index, rates } => {
                 (wire::UpdateKind::Modify, wire::What::Meter(wire_meter(*meter, *index, *rates)))
             }
+            Update::SetRegister { register, index, value } => {
+                let known = self.program.registers.iter().find(|known| known.id == *register);
+                let data = known.map(|known| self.wire_data(known, *value));
+                let index = Some(wire::Index { index: (*index).into() });
+                let entry = wire::RegisterEntry { register_id: *register, index, data };
+                (wire::UpdateKind::Modify, wire::What::Register(entry))
+            }
         };
         wire::Update { kind: kind as i32, entity: Some(what.into()) }
+    }
+}
+
+impl Schema {
+    /// The contents of a register's cell.
+    pub(crate) fn wire_data(&self, register: &Register, [first, second]: RegisterValue) -> wire::Data {
+        let kind = if self.structs.contains(&register.id) {
+            let words = [Some(first), register.second.map(|_| second)];
+            let member = |word: u32| wire::MemberData { bits: Some(canonical(word.into())) };
+            let members = words.into_iter().flatten().map(member).collect();
+            wire::DataKind::Struct(wire::StructData { members })
+        } else {
+            let value = u128::from(second) << register.first | u128::from(first);
+            wire::DataKind::Bits(canonical(value))
+        };
+        wire::Data { kind: Some(kind) }
     }
 }
 

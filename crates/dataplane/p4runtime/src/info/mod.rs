@@ -99,14 +99,17 @@ pub enum UnsupportedFeature {
     /// A table has an LPM key beside other keys with masks.
     #[error("table {0} with a prefix beside other masks")]
     PrefixBesideMasks(String),
-    /// There are too many counters and meters.
-    #[error("{count} counters and meters, more than {most}")]
+    /// There are too many counters, meters and registers.
+    #[error("{count} counters, meters and cells of registers, more than {most}")]
     TooManyCounters {
-        /// Counters and meters.
+        /// Counters, meters and cells of registers.
         count: usize,
-        /// The most of both together.
+        /// The most of all together.
         most: usize,
     },
+    /// The cells of a register are neither a number of at most 32 bits, or of 64, nor a struct of two numbers of at most 32.
+    #[error("register {0}, whose cells are not one or two words of at most 32 bits")]
+    RegisterCells(String),
     /// A field is empty, or wider than 128 bits.
     #[error("{of}: a width of {bits} bits")]
     Width {
@@ -139,8 +142,8 @@ pub enum Inconsistency {
         /// P4Runtime id.
         table: u32,
     },
-    /// Counters, meters and value sets share an id.
-    #[error("two counters, meters or value sets with the same id")]
+    /// Counters, meters, registers and value sets share an id.
+    #[error("two counters, meters, registers or value sets with the same id")]
     SharedId,
     /// An object has no id.
     #[error("an object has no id")]

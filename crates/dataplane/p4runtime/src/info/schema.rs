@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use causeway_switch::driver::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Table};
+use causeway_switch::driver::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Register, Table};
 use foldhash::fast::RandomState;
 use prost::Message;
 
 use super::{Inconsistency, InfoError, UnsupportedFeature};
-use crate::wire::{ActionScope, MatchType, P4Info, Preamble, TableInfo};
+use crate::wire::{ActionScope, MatchType, P4Info, Preamble, RegisterInfo, TableInfo, TypeInfo, TypeSpec};
 
 /// The most bits of all keys of a table.
 const MOST_KEY_BITS: u32 = 384;
 
-/// The most entries of a table, and the most counters and meters of a program.
+/// The most entries of a table, and the most counters, meters and cells of registers of a program.
 const MOST: usize = 1 << 23;
 
 /// A program with its ids on the wire.
@@ -22,6 +22,8 @@ pub(crate) struct Schema {
     /// For each table or action, the ids of its keys or parameters in their order.
     ids: HashMap<u32, Vec<u32>, RandomState>,
     pub(crate) value_sets: Vec<ValueSet>,
+    /// Ids of the registers whose cells are structs; those of the others are numbers.
+    pub(crate) structs: Vec<u32>,
 }
 
 /// A value set of a parser.
@@ -51,8 +53,12 @@ impl Schema {
         if !info.packet_metadata.is_empty() {
             return Err(UnsupportedFeature::ControllerHeaders.into());
         }
-        let mut schema =
-            Self { program: Program::default(), ids: HashMap::default(), value_sets: Vec::new() };
+        let mut schema = Self {
+            program: Program::default(),
+            ids: HashMap::default(),
+            value_sets: Vec::new(),
+            structs: Vec::new(),
+        };
         info.tables.iter().try_for_each(|table| schema.add_table(table))?;
         for action in &info.actions {
             let (id, name) = preamble(action.preamble.as_ref())?;
@@ -77,6 +83,8 @@ impl Schema {
             let (id, name) = preamble(meter.preamble.as_ref())?;
             schema.program.meters.push(Meter { id, size: size(&name, meter.size)?, name });
         }
+        let types = info.types.unwrap_or_default();
+        info.registers.iter().try_for_each(|register| schema.add_register(register, &types))?;
         for set in &info.value_sets {
             let (id, name) = preamble(set.preamble.as_ref())?;
             let [field] = set.match_fields.as_slice() else {
@@ -139,6 +147,34 @@ impl Schema {
         Ok(())
     }
 
+    fn add_register(&mut self, register: &RegisterInfo, types: &TypeInfo) -> Result<(), InfoError> {
+        let (id, name) = preamble(register.preamble.as_ref())?;
+        let spec = register.type_spec.as_ref();
+        let structure = spec.and_then(|spec| spec.structure.as_ref());
+        let widths: Vec<i32> = match structure {
+            None if bits(spec) == 2 * 32 => vec![32, 32],
+            None => vec![bits(spec)],
+            Some(structure) => {
+                let found = types.structs.iter().find(|known| known.name == structure.name);
+                let members = found.and_then(|found| found.members.as_ref());
+                members.iter().flat_map(|it| &it.members).map(|it| bits(it.type_spec.as_ref())).collect()
+            }
+        };
+        let word = |width: &i32| u8::try_from(*width).ok().filter(|width| (1..=32).contains(width));
+        let words = widths.iter().map(word).collect::<Option<Vec<u8>>>();
+        let (first, second) = match words.as_deref() {
+            Some([first]) => (*first, None),
+            Some([first, second]) => (*first, Some(*second)),
+            _ => return Err(UnsupportedFeature::RegisterCells(name).into()),
+        };
+        if structure.is_some() {
+            self.structs.push(id);
+        }
+        let size = size(&name, register.size.into())?;
+        self.program.registers.push(Register { id, name, size, first, second });
+        Ok(())
+    }
+
     fn add_ids(&mut self, name: &str, id: u32, ids: Vec<u32>) -> Result<(), InfoError> {
         let mut sorted = ids.clone();
         sorted.sort_unstable();
@@ -149,7 +185,7 @@ impl Schema {
         Ok(())
     }
 
-    /// Checks that referenced actions and tables exist, and that counters and meters have ids of their own.
+    /// Checks that referenced actions and tables exist, and that counters, meters and registers have ids of their own.
     fn check(&self) -> Result<(), InfoError> {
         let program = &self.program;
         for table in &program.tables {
@@ -164,12 +200,14 @@ impl Schema {
             }
         }
         let sizes = program.counters.iter().map(|counter| counter.size);
-        let together: usize = sizes.chain(program.meters.iter().map(|meter| meter.size)).sum();
+        let sizes = sizes.chain(program.meters.iter().map(|meter| meter.size));
+        let together: usize = sizes.chain(program.registers.iter().map(|register| register.size)).sum();
         if together > MOST {
             return Err(UnsupportedFeature::TooManyCounters { count: together, most: MOST }.into());
         }
         let counters = program.counters.iter().map(|counter| counter.id);
         let others = counters.chain(program.meters.iter().map(|meter| meter.id));
+        let others = others.chain(program.registers.iter().map(|register| register.id));
         let mut others: Vec<u32> = others.chain(self.value_sets.iter().map(|set| set.id)).collect();
         others.sort_unstable();
         if others.windows(2).any(|pair| pair.first() == pair.last()) {
@@ -187,6 +225,11 @@ fn preamble(preamble: Option<&Preamble>) -> Result<(u32, String), InfoError> {
         }
         _ => Err(Inconsistency::NoId.into()),
     }
+}
+
+/// The width of a number; zero for any other type.
+fn bits(spec: Option<&TypeSpec>) -> i32 {
+    spec.and_then(|spec| spec.bits?.unsigned).map_or(0, |width| width.bitwidth)
 }
 
 fn width(of: &str, bits: i32) -> Result<u8, InfoError> {

@@ -11,8 +11,8 @@ use super::Host;
 use crate::convert::{Refusal, index_of, wire_count, wire_rates};
 use crate::info::Schema;
 use crate::wire::{
-    CounterEntry, DirectCounterEntry, Entity, Index, MeterEntry, ReplicationKind, TableEntry, ValueSetEntry,
-    What,
+    CounterEntry, DirectCounterEntry, Entity, Index, MeterEntry, RegisterEntry, ReplicationKind, TableEntry,
+    ValueSetEntry, What,
 };
 
 /// Entities in one message of a response.
@@ -62,6 +62,7 @@ impl<'h, S: Sink> Reading<'h, S> {
             What::DirectCounter(entry) => self.direct_counters(entry).await,
             What::Counter(entry) => self.counters(entry).await,
             What::Meter(entry) => self.meters(entry).await,
+            What::Register(entry) => self.registers(entry).await,
             What::ValueSet(entry) => self.value_sets(entry).await,
             What::DirectMeter(entry) => {
                 Ok(nothing(entry.table_entry.as_ref().map_or(0, |entry| entry.table_id)))
@@ -69,7 +70,6 @@ impl<'h, S: Sink> Reading<'h, S> {
             What::Extern(thing)
             | What::ProfileMember(thing)
             | What::ProfileGroup(thing)
-            | What::Register(thing)
             | What::Digest(thing) => Ok(nothing(thing.id)),
             What::Replication(entry) => Ok(match &entry.kind {
                 Some(ReplicationKind::Clone(session)) => nothing(session.session_id),
@@ -188,6 +188,33 @@ impl<'h, S: Sink> Reading<'h, S> {
                 let (index, config) = (Some(Index { index: index.into() }), rates.map(wire_rates));
                 let entry = MeterEntry { meter_id: meter.id, index, config, counter_data: None };
                 self.give(What::Meter(entry)).await?;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    async fn registers(&mut self, asked: &RegisterEntry) -> Result<Result<(), Refusal>, Status> {
+        let schema = Arc::clone(&self.schema);
+        let id = asked.register_id;
+        let registers: Vec<_> = match schema.register_of(id) {
+            Ok(register) => vec![register],
+            Err(_) if id == 0 => schema.program.registers.iter().collect(),
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        for register in registers {
+            let indices: Vec<u32> = match asked.index.filter(|_| id != 0) {
+                None => (0..u32::try_from(register.size).unwrap_or(u32::MAX)).collect(),
+                Some(index) => match index_of(index, register.size) {
+                    Ok(index) => vec![index],
+                    Err(refusal) => return Ok(Err(refusal)),
+                },
+            };
+            let request = Request::ReadRegister { register: register.id, indices: indices.clone() };
+            let Reply::Registers(values) = self.ask(request).await? else { continue };
+            for (index, value) in indices.into_iter().zip(values) {
+                let (index, data) =
+                    (Some(Index { index: index.into() }), Some(schema.wire_data(register, value)));
+                self.give(What::Register(RegisterEntry { register_id: register.id, index, data })).await?;
             }
         }
         Ok(Ok(()))

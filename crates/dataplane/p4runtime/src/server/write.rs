@@ -73,10 +73,11 @@ impl Running {
         let what = update.entity.as_ref().and_then(|entity| entity.what.as_ref());
         match what.ok_or_else(|| Refusal::invalid("an update of nothing"))? {
             What::Table(entry) => self.table_job(kind, entry),
-            What::Meter(_) | What::ValueSet(_) if kind != UpdateKind::Modify => {
-                Err(Refusal::invalid("meters and value sets can only be modified"))
+            What::Meter(_) | What::ValueSet(_) | What::Register(_) if kind != UpdateKind::Modify => {
+                Err(Refusal::invalid("meters, registers and value sets can only be modified"))
             }
             What::Meter(entry) => self.meter_job(entry),
+            What::Register(entry) => self.register_job(entry),
             What::ValueSet(entry) => self.members_job(entry),
             What::Counter(_) | What::DirectCounter(_) if kind != UpdateKind::Modify => {
                 Err(Refusal::invalid("counters can only be modified"))
@@ -89,7 +90,6 @@ impl Running {
             | What::ProfileMember(_)
             | What::ProfileGroup(_)
             | What::DirectMeter(_)
-            | What::Register(_)
             | What::Digest(_) => Err(Refusal::invalid("the program has no such object")),
         }
     }
@@ -140,6 +140,14 @@ impl Running {
         let index = crate::convert::index_of(index, meter.size)?;
         let rates = entry.config.as_ref().map(rates_of).transpose()?;
         Ok(Job::Model(Update::SetMeter { meter: id, index, rates }))
+    }
+
+    fn register_job(&self, entry: &wire::RegisterEntry) -> Result<Job, Refusal> {
+        let register = self.schema.register_of(entry.register_id)?;
+        let index = entry.index.ok_or_else(|| unimplemented("cells of registers are set one by one"))?;
+        let index = crate::convert::index_of(index, register.size)?;
+        let value = self.schema.cell_of(register, &entry.data.clone().unwrap_or_default())?;
+        Ok(Job::Model(Update::SetRegister { register: register.id, index, value }))
     }
 
     fn members_job(&self, entry: &wire::ValueSetEntry) -> Result<Job, Refusal> {

@@ -50,7 +50,7 @@ pub(crate) enum What {
     #[prost(message, tag = "10")]
     ValueSet(ValueSetEntry),
     #[prost(message, tag = "11")]
-    Register(Numbered),
+    Register(RegisterEntry),
     #[prost(message, tag = "12")]
     Digest(Numbered),
 }
@@ -165,6 +165,44 @@ pub(crate) struct Replica {
     pub(crate) egress_port: u32,
     #[prost(uint32, tag = "2")]
     pub(crate) instance: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RegisterEntry {
+    #[prost(uint32, tag = "1")]
+    pub(crate) register_id: u32,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) index: Option<Index>,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) data: Option<Data>,
+}
+
+/// The contents of a cell (`P4Data`), of which the kinds that Causeway's programs have.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Data {
+    #[prost(oneof = "DataKind", tags = "1, 5")]
+    pub(crate) kind: Option<DataKind>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(crate) enum DataKind {
+    #[prost(bytes, tag = "1")]
+    Bits(Vec<u8>),
+    #[prost(message, tag = "5")]
+    Struct(StructData),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct StructData {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) members: Vec<MemberData>,
+}
+
+/// A member of a struct, which is a number.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MemberData {
+    #[prost(bytes, optional, tag = "1")]
+    pub(crate) bits: Option<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -18,6 +18,10 @@ pub(crate) struct P4Info {
     pub(crate) packet_metadata: Vec<PacketMetadataInfo>,
     #[prost(message, repeated, tag = "10")]
     pub(crate) value_sets: Vec<ValueSetInfo>,
+    #[prost(message, repeated, tag = "11")]
+    pub(crate) registers: Vec<RegisterInfo>,
+    #[prost(message, optional, tag = "200")]
+    pub(crate) types: Option<TypeInfo>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -135,4 +139,68 @@ pub(crate) struct ValueSetInfo {
     pub(crate) match_fields: Vec<MatchFieldInfo>,
     #[prost(int32, tag = "3")]
     pub(crate) size: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RegisterInfo {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) preamble: Option<Preamble>,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) type_spec: Option<TypeSpec>,
+    #[prost(int32, tag = "3")]
+    pub(crate) size: i32,
+}
+
+/// The type of a register's cells or of a struct's member: a number, or a struct by its name.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TypeSpec {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) bits: Option<BitsSpec>,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) structure: Option<NamedType>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct BitsSpec {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) unsigned: Option<Width>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct Width {
+    #[prost(int32, tag = "1")]
+    pub(crate) bitwidth: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct NamedType {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct TypeInfo {
+    /// A map, in the order of the file.
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) structs: Vec<NamedStruct>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct NamedStruct {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) members: Option<Members>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Members {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) members: Vec<MemberInfo>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MemberInfo {
+    #[prost(message, optional, tag = "2")]
+    pub(crate) type_spec: Option<TypeSpec>,
 }

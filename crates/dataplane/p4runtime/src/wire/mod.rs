@@ -12,12 +12,14 @@ mod table;
 mod write;
 
 pub(crate) use entity::{
-    CloneSession, CounterData, CounterEntry, DirectCounterEntry, Entity, Index, MeterConfig, MeterEntry,
-    Other, Replica, ReplicationEntry, ReplicationKind, Update, UpdateKind, ValueSetEntry, ValueSetMember,
-    What,
+    CloneSession, CounterData, CounterEntry, Data, DataKind, DirectCounterEntry, Entity, Index, MemberData,
+    MeterConfig, MeterEntry, Other, RegisterEntry, Replica, ReplicationEntry, ReplicationKind, StructData,
+    Update, UpdateKind, ValueSetEntry, ValueSetMember, What,
 };
 pub(crate) use error::{Any, P4Error, Status};
-pub(crate) use info::{ActionScope, MatchType, P4Info, Preamble, TableInfo};
+pub(crate) use info::{
+    ActionScope, MatchType, P4Info, Preamble, RegisterInfo, TableInfo, TypeInfo, TypeSpec,
+};
 pub(crate) use pipeline::{
     CapabilitiesRequest, CapabilitiesResponse, Cookie, ForwardingPipelineConfig,
     GetForwardingPipelineConfigRequest, GetForwardingPipelineConfigResponse, PipelineAction, ResponseKind,

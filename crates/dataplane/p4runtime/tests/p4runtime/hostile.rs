@@ -3,8 +3,18 @@
 use causeway_p4runtime::server::{Code, Method, Offline, PROFILES};
 use proptest::prelude::*;
 
+/// A register of one word and one of a struct.
+const REGISTERS: &str = r#"
+    registers { preamble { id: 369098753 alias: "seen" } type_spec { bitstring { bit { bitwidth: 16 } } } size: 9 }
+    registers { preamble { id: 369098754 alias: "pairs" } type_spec { struct { name: "t" } } size: 9 }
+    type_info { structs { key: "t" value {
+      members { name: "a" type_spec { bitstring { bit { bitwidth: 32 } } } }
+      members { name: "b" type_spec { bitstring { bit { bitwidth: 32 } } } } } } }
+"#;
+
 fn server() -> Offline {
-    Offline::new(PROFILES.iter().find(|(name, _)| *name == "hip4").unwrap().1).unwrap()
+    let hip4 = PROFILES.iter().find(|(name, _)| *name == "hip4").unwrap().1;
+    Offline::new(&format!("{hip4}{REGISTERS}")).unwrap()
 }
 
 /// A field of a message: its number and content.
@@ -57,6 +67,8 @@ fn ids() -> impl Strategy<Value = u64> {
         (0_u64..0x60).prop_map(|id| 0x0200_0000 + id),
         Just(0x1200_005a),
         Just(0x1400_0032),
+        Just(0x1600_0001),
+        Just(0x1600_0002),
         Just(0x03de_fd73),
         Just(0x0167_3b73),
         any::<u64>(),
@@ -103,7 +115,19 @@ fn entity() -> impl Strategy<Value = Content> {
         fields.extend(index.map(|index| (2, inside(&[(1, Content::Number(index))]))));
         inside(&fields)
     });
+    let data = prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..4).prop_map(|members| {
+        let member = |octets| (1, inside(&[(1, Content::Octets(octets))]));
+        (5, inside(&members.into_iter().map(member).collect::<Vec<_>>()))
+    });
+    let bits = prop::collection::vec(any::<u8>(), 0..6).prop_map(|octets| (1, Content::Octets(octets)));
+    let register =
+        (ids(), prop::option::of(0_u64..12), prop_oneof![data, bits]).prop_map(|(id, index, data)| {
+            let mut fields = vec![(1, Content::Number(id)), (3, inside(&[data]))];
+            fields.extend(index.map(|index| (2, inside(&[(1, Content::Number(index))]))));
+            inside(&[(11, inside(&fields))])
+        });
     prop_oneof![
+        2 => register,
         4 => table_entry().prop_map(|entry| inside(&[(2, entry)])),
         1 => table_entry().prop_map(|entry| inside(&[(8, inside(&[(1, entry)]))])),
         2 => (1_u64..13, numbered).prop_map(|(kind, entry)| inside(&[(kind, entry)])),
@@ -234,5 +258,44 @@ fn a_huge_batch_is_refused() {
     assert_eq!(server.call(Method::Write, &message(&fields)), Err(Code::Unknown));
     fields.push(update());
     assert_eq!(server.call(Method::Write, &message(&fields)), Err(Code::ResourceExhausted));
+    assert_eq!(entries(&mut server), 0);
+}
+
+// Input:  reads of all registers, of one, of a cell, of a cell beyond, and of a register that is not there; a cell that is set,
+//         one beyond, all cells at once, and insertions and deletions of cells.
+// Output: as many cells as there are; the others are refused, and the switch still serves.
+#[test]
+fn registers_are_served() {
+    let mut server = server();
+    let device = (1, Content::Number(1));
+    let entry = |id: u64, index: Option<u64>, bits: Option<&[u8]>| {
+        let mut fields = vec![(1, Content::Number(id))];
+        fields.extend(index.map(|index| (2, inside(&[(1, Content::Number(index))]))));
+        fields.extend(bits.map(|bits| (3, inside(&[(1, Content::Octets(bits.to_vec()))]))));
+        inside(&[(11, inside(&fields))])
+    };
+    let mut read =
+        |id, index| server.call(Method::Read, &message(&[device.clone(), (2, entry(id, index, None))]));
+    let seen = 0x1600_0001;
+    assert_eq!((read(0, None), read(seen, None), read(seen, Some(8))), (Ok(18), Ok(9), Ok(1)));
+    assert!(read(seen, Some(9)).is_err() && read(seen, Some(u64::MAX)).is_err() && read(7, None).is_err());
+    let mut write = |kind, entry| {
+        let update = inside(&[(1, Content::Number(kind)), (2, entry)]);
+        let election = inside(&[(2, Content::Number(1))]);
+        server.call(Method::Write, &message(&[device.clone(), (3, election), (4, update)]))
+    };
+    let (insert, modify, delete) = (1, 2, 3);
+    assert_eq!(write(modify, entry(seen, Some(8), Some(&[1]))), Ok(0));
+    for (kind, bad) in [
+        (modify, entry(seen, Some(9), Some(&[1]))),
+        (modify, entry(seen, None, Some(&[1]))),
+        (modify, entry(seen, Some(1), Some(&[1, 0, 0]))),
+        (modify, entry(seen, Some(1), None)),
+        (modify, entry(0, Some(1), Some(&[1]))),
+        (insert, entry(seen, Some(1), Some(&[1]))),
+        (delete, entry(seen, Some(1), Some(&[1]))),
+    ] {
+        assert_eq!(write(kind, bad), Err(Code::Unknown));
+    }
     assert_eq!(entries(&mut server), 0);
 }

@@ -199,7 +199,7 @@ impl Layout {
 
     /// The entry of a number in the table of armed rules.
     pub(super) fn armed_entry(&self, number: SwitchPdr, arming: Arming) -> Option<Entry> {
-        let parameters = [(armed::GENERATION, arming.generation.into()), (armed::GAP, arming.micros())];
+        let parameters = [(armed::GENERATION, arming.generation.into()), (armed::GAP, arming.units())];
         self.entry(self.armed_key(number)?, armed::ACTION, &parameters)
     }
 

@@ -157,7 +157,7 @@ impl Change {
         let armed_table = layout.armed_key(crate::SwitchPdr(0)).map(|key| key.table);
         updates.retain(|update| match update {
             Update::Insert(entry) | Update::Modify(entry) => Some(entry.key.table) != armed_table,
-            Update::Delete(_) | Update::SetMeter { .. } => true,
+            Update::Delete(_) | Update::SetMeter { .. } | Update::SetRegister { .. } => true,
         });
         let mut first = Vec::new();
         for placed in self.placed.values_mut() {

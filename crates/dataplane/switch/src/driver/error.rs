@@ -50,6 +50,22 @@ pub enum WriteError {
         /// The requested index.
         index: u32,
     },
+    /// The program has no such register, or no such index.
+    #[error("register {register:#x} has no index {index}")]
+    UnknownRegister {
+        /// Its id.
+        register: u32,
+        /// The requested index.
+        index: u32,
+    },
+    /// A value with more bits than the words of the register's cells, or with a second word where cells have one.
+    #[error("register {register}: {value:x?} does not fit its cells")]
+    RegisterValue {
+        /// Alias of the register.
+        register: String,
+        /// The given value.
+        value: [u32; 2],
+    },
     /// The peak rate of a meter is below the committed rate.
     #[error("the peak rate of a meter is below its committed rate")]
     MeterRates,

@@ -1,4 +1,4 @@
-//! The contract of switch drivers: tables, counters, meters and packets of the CPU port.
+//! The contract of switch drivers: tables, counters, meters, registers and packets of the CPU port.
 //!
 //! [`SwitchDriver`] takes requests and returns their outcomes later, so that one caller can write while it reads. The
 //! terms are those of P4Runtime; [`Program`] lists the tables.
@@ -16,7 +16,9 @@ pub(crate) use check::ones;
 pub use entry::{Entry, EntryKey, FieldMatch};
 pub use error::{DriverError, Rejected, WriteError};
 pub use fault_injector::{FaultInjector, FaultRates};
-pub use program::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Table};
+pub use program::{
+    Action, Counter, Key, MatchKind, Meter, Parameter, Program, Register, RegisterValue, Table,
+};
 pub use request::{Outcome, Rates, Reply, Request, Resource, Ticket, Update};
 
 /// A switch as its controller sees it.

@@ -2,7 +2,7 @@
 
 use causeway_p4::Contract;
 
-/// Tables, actions, counters and meters, each found by its P4Runtime id.
+/// Tables, actions, counters, meters and registers, each found by its P4Runtime id.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
     /// All tables.
@@ -13,6 +13,8 @@ pub struct Program {
     pub counters: Vec<Counter>,
     /// Meters, addressed by index.
     pub meters: Vec<Meter>,
+    /// Registers, which packets read and write.
+    pub registers: Vec<Register>,
 }
 
 /// A table.
@@ -98,6 +100,32 @@ pub struct Meter {
     pub size: usize,
 }
 
+/// An array of cells that packets read and write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Register {
+    /// P4Runtime id.
+    pub id: u32,
+    /// Alias.
+    pub name: String,
+    /// The number of cells.
+    pub size: usize,
+    /// The width of a cell's first word in bits, 1 to 32.
+    pub first: u8,
+    /// The width of its second word in bits, 1 to 32; `None`: a cell is one word.
+    pub second: Option<u8>,
+}
+
+/// The words of a register's cell. The second one is zero in a register of one word.
+pub type RegisterValue = [u32; 2];
+
+impl Register {
+    /// Whether a cell can have that value.
+    pub fn holds(&self, [first, second]: RegisterValue) -> bool {
+        let fits = |value: u32, width: u8| u128::from(value) & !super::ones(width) == 0;
+        fits(first, self.first) && fits(second, self.second.unwrap_or(0))
+    }
+}
+
 impl From<&Contract> for Program {
     /// The program of a profile of `p4/`.
     fn from(contract: &Contract) -> Self {
@@ -106,6 +134,7 @@ impl From<&Contract> for Program {
             actions: contract.actions.iter().map(Action::from).collect(),
             counters: contract.counters.iter().map(Counter::from).collect(),
             meters: contract.meters.iter().map(Meter::from).collect(),
+            registers: contract.registers.iter().map(Register::from).collect(),
         }
     }
 }
@@ -160,6 +189,19 @@ impl From<&causeway_p4::Meter> for Meter {
     }
 }
 
+impl From<&causeway_p4::Register> for Register {
+    fn from(register: &causeway_p4::Register) -> Self {
+        let word = |place: usize| register.words.get(place).copied().map(width);
+        Self {
+            id: register.id,
+            name: register.name.to_owned(),
+            size: size(register.size),
+            first: word(0).unwrap_or(0),
+            second: word(1),
+        }
+    }
+}
+
 /// No field of a program is wider than 128 bits.
 fn width(bits: u32) -> u8 {
     u8::try_from(bits).unwrap_or(u8::MAX)
@@ -188,6 +230,11 @@ impl Program {
     /// The action with an id.
     pub fn action(&self, id: u32) -> Option<&Action> {
         self.actions.iter().find(|action| action.id == id)
+    }
+
+    /// The register with a name.
+    pub fn register_named(&self, name: &str) -> Option<&Register> {
+        self.registers.iter().find(|register| register.name == name)
     }
 
     /// Whether the entries of the table have counters.

@@ -1,6 +1,6 @@
 //! Requests to a driver, and their results.
 
-use super::{DriverError, Entry, EntryKey};
+use super::{DriverError, Entry, EntryKey, RegisterValue};
 use crate::Count;
 
 /// The number of a request, unique to the driver.
@@ -21,6 +21,13 @@ pub enum Request {
     ReadIndexed {
         /// P4Runtime id.
         counter: u32,
+        /// The indices.
+        indices: Vec<u32>,
+    },
+    /// Cells of a register, each at a moment of its own.
+    ReadRegister {
+        /// P4Runtime id.
+        register: u32,
         /// The indices.
         indices: Vec<u32>,
     },
@@ -51,6 +58,15 @@ pub enum Update {
         /// In octets.
         rates: Option<Rates>,
     },
+    /// Sets a cell of a register.
+    SetRegister {
+        /// P4Runtime id.
+        register: u32,
+        /// The index.
+        index: u32,
+        /// The words, each within its width.
+        value: RegisterValue,
+    },
 }
 
 /// Rates of a meter (RFC 2698), in octets and octets per second. The peak rate is at least the committed one.
@@ -73,6 +89,8 @@ pub enum Reply {
     Done,
     /// In the order of the request; `None` where there is no such entry.
     Counts(Vec<Option<Count>>),
+    /// In the order of the request.
+    Registers(Vec<RegisterValue>),
     /// In no order.
     Entries(Vec<Entry>),
 }
@@ -86,6 +104,8 @@ pub enum Resource {
     Counter(u32),
     /// Meters.
     Meter(u32),
+    /// Registers.
+    Register(u32),
 }
 
 impl Request {
@@ -95,6 +115,7 @@ impl Request {
             Self::Write(updates) => updates.iter().map(Update::resource).collect(),
             Self::ReadDirect(keys) => keys.iter().map(|key| Resource::Table(key.table)).collect(),
             Self::ReadIndexed { counter, .. } => vec![Resource::Counter(*counter)],
+            Self::ReadRegister { register, .. } => vec![Resource::Register(*register)],
             Self::ReadEntries { table } => vec![Resource::Table(*table)],
             Self::PacketOut(_) => Vec::new(),
         };
@@ -115,6 +136,7 @@ impl Update {
             Self::Insert(entry) | Self::Modify(entry) => Resource::Table(entry.key.table),
             Self::Delete(key) => Resource::Table(key.table),
             Self::SetMeter { meter, .. } => Resource::Meter(*meter),
+            Self::SetRegister { register, .. } => Resource::Register(*register),
         }
     }
 }

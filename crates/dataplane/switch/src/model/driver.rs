@@ -6,7 +6,9 @@ use causeway_types::Time;
 use foldhash::fast::RandomState;
 
 use super::operation::{Operation, counters};
+use super::passes::{Bounds, Digest, Output, Pass, PassCounters, Refused};
 use super::queue::Port;
+use super::register::Side;
 use super::state::State;
 use super::timing::Timing;
 use crate::Count;
@@ -20,14 +22,14 @@ pub trait Pipeline {
     /// A packet between the two sides, with its metadata.
     type Packet;
 
-    /// A frame was received on a port. Its output, including copies, goes to `out`.
+    /// A frame was received on a port, or passes once more. Its output, including copies, goes to `out`.
     fn ingress(
         &mut self,
         state: &mut State,
         now: Time,
         port: u16,
         frame: &[u8],
-        out: &mut Vec<QueuedPacket<Self::Packet>>,
+        out: &mut Output<Self::Packet>,
     );
 
     /// A packet is dequeued. Returns the frame to be transmitted.
@@ -86,7 +88,8 @@ pub struct Model<P: Pipeline> {
     config: Config,
     state: State,
     pipeline: P,
-    ports: BTreeMap<u16, Port<P::Packet>>,
+    /// Packets in queues, with the number of their recirculations.
+    ports: BTreeMap<u16, Port<(u8, P::Packet)>>,
     operations: Vec<Operation>,
     /// Until when each resource is in use.
     in_use: HashMap<Resource, Time, RandomState>,
@@ -96,6 +99,10 @@ pub struct Model<P: Pipeline> {
     sent: VecDeque<(Time, u16, Vec<u8>)>,
     overflowed: u64,
     links: VecDeque<Link>,
+    bounds: Bounds,
+    passes: PassCounters,
+    refused: Option<Refused>,
+    digests: VecDeque<Digest>,
 }
 
 impl<P: Pipeline> Model<P> {
@@ -114,20 +121,70 @@ impl<P: Pipeline> Model<P> {
             sent: VecDeque::new(),
             overflowed: 0,
             links: VecDeque::new(),
+            bounds: Bounds::default(),
+            passes: PassCounters::default(),
+            refused: None,
+            digests: VecDeque::new(),
         }
+    }
+
+    /// The same, with a program that asks for second passes, mirrored copies or digests within these bounds.
+    #[must_use]
+    pub fn with_bounds(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
     }
 
     /// Receives a frame on a port. Time must not go back from call to call.
     pub fn receive(&mut self, now: Time, port: u16, frame: &[u8]) {
         self.advance(now);
-        let mut out = Vec::new();
-        self.pipeline.ingress(&mut self.state, now, port, frame, &mut out);
-        for QueuedPacket { port, queue, octets, packet } in out {
-            let rate = self.config.port_rate.filter(|_| port != self.config.cpu_port);
-            let queues = self.ports.entry(port).or_insert_with(|| Port::new(rate, self.config.queue_room));
-            self.overflowed += u64::from(!queues.enqueue(now, queue, octets, packet));
-        }
+        self.ingress(now, port, frame, Pass::default());
         self.advance(now);
+    }
+
+    /// Passes a frame through ingress, as often as the program resubmits it.
+    fn ingress(&mut self, now: Time, port: u16, frame: &[u8], mut pass: Pass) {
+        loop {
+            let mut out = Output::new(pass, self.bounds);
+            self.state.begin_pass(Side::Ingress);
+            self.pipeline.ingress(&mut self.state, now, port, frame, &mut out);
+            let bad_access = self.state.bad_access().map(Refused::Register);
+            let most = self.bounds.resubmissions;
+            let too_often = out.resubmission.is_some() && pass.resubmissions >= most;
+            let refused = bad_access.or(out.refused).or(too_often.then_some(Refused::Resubmissions { most }));
+            if let Some(refused) = refused {
+                return self.refuse(refused);
+            }
+            self.passes.mirrored += out.mirrors.len() as u64;
+            self.passes.truncated += out.truncated;
+            for digest in out.digests {
+                self.passes.digests += 1;
+                if self.digests.len() < self.bounds.digests_waiting {
+                    self.digests.push_back(digest);
+                } else {
+                    self.passes.digests_lost += 1;
+                }
+            }
+            out.mirrors.into_iter().for_each(|copy| self.enqueue(now, pass.recirculations, copy));
+            let Some(data) = out.resubmission else {
+                out.packets.into_iter().for_each(|packet| self.enqueue(now, pass.recirculations, packet));
+                return;
+            };
+            self.passes.resubmitted += 1;
+            pass = Pass { resubmissions: pass.resubmissions + 1, data, ..pass };
+        }
+    }
+
+    fn enqueue(&mut self, now: Time, recirculations: u8, packet: QueuedPacket<P::Packet>) {
+        let QueuedPacket { port, queue, octets, packet } = packet;
+        let rate = self.config.port_rate.filter(|_| port != self.config.cpu_port);
+        let queues = self.ports.entry(port).or_insert_with(|| Port::new(rate, self.config.queue_room));
+        self.overflowed += u64::from(!queues.enqueue(now, queue, octets, (recirculations, packet)));
+    }
+
+    /// Drops a packet whose program asks for more than it may.
+    fn refuse(&mut self, refused: Refused) {
+        self.passes.refused += 1;
+        self.refused.get_or_insert(refused);
     }
 
     /// The next frame that was transmitted on a port other than the CPU port, with its time and port.
@@ -140,7 +197,23 @@ impl<P: Pipeline> Model<P> {
         self.overflowed
     }
 
-    /// The tables, counters and meters.
+    /// What packets have asked for besides leaving.
+    pub const fn passes(&self) -> PassCounters {
+        self.passes
+    }
+
+    /// The first thing that the program asked for and may not; its packets were dropped. `None`: it keeps within what a
+    /// switch can do and what it says it needs.
+    pub const fn refused(&self) -> Option<&Refused> {
+        self.refused.as_ref()
+    }
+
+    /// The next digest, oldest first.
+    pub fn poll_digest(&mut self) -> Option<Digest> {
+        self.digests.pop_front()
+    }
+
+    /// The tables, counters, meters and registers.
     pub const fn state(&self) -> &State {
         &self.state
     }
@@ -158,6 +231,7 @@ impl<P: Pipeline> Model<P> {
         let lost = self.operations.drain(..).map(|operation| (operation.ticket, Err(DriverError::Uncertain)));
         self.outcomes.extend(lost);
         self.in_use.clear();
+        self.digests.clear();
         self.links.extend([Link::Down, Link::Up { emptied: true }]);
     }
 
@@ -178,10 +252,23 @@ impl<P: Pipeline> Model<P> {
     }
 
     fn dequeue(&mut self, now: Time, port: u16) {
-        let Some(packet) = self.ports.get_mut(&port).and_then(Port::dequeue) else { return };
-        let Some(frame) = self.pipeline.egress(&mut self.state, now, port, packet) else { return };
+        let queued = self.ports.get_mut(&port).and_then(Port::dequeue);
+        let Some((recirculations, packet)) = queued else { return };
+        self.state.begin_pass(Side::Egress);
+        let frame = self.pipeline.egress(&mut self.state, now, port, packet);
+        if let Some(error) = self.state.bad_access() {
+            return self.refuse(error.into());
+        }
+        let Some(frame) = frame else { return };
         if port == self.config.cpu_port {
             self.to_controller.push_back(frame);
+        } else if let Some(again) = self.bounds.recirculation.filter(|again| again.port == port) {
+            if recirculations >= again.most {
+                return self.refuse(Refused::Recirculations { most: again.most });
+            }
+            self.passes.recirculated += 1;
+            let pass = Pass { recirculations: recirculations + 1, ..Pass::default() };
+            self.ingress(now, port, &frame, pass);
         } else {
             self.sent.push_back((now, port, frame));
         }
@@ -209,7 +296,10 @@ impl<P: Pipeline> Model<P> {
                 pipeline.settle(state, now, Access::Counter { counter: *counter, index: *index });
                 state.indexed_count(*counter, *index)
             }),
-            Request::Write(_) | Request::ReadEntries { .. } | Request::PacketOut(_) => None,
+            Request::Write(_)
+            | Request::ReadRegister { .. }
+            | Request::ReadEntries { .. }
+            | Request::PacketOut(_) => None,
         };
         match count {
             Some(count) => operation.counts.push(count),
@@ -238,6 +328,13 @@ impl<P: Pipeline> Model<P> {
                         Err(Rejected { update, error }.into())
                     }
                 }
+            }
+            Request::ReadRegister { register, indices } => {
+                let cells = indices.iter().enumerate().map(|(update, index)| {
+                    let unknown = WriteError::UnknownRegister { register, index: *index };
+                    self.state.register(register, *index).ok_or(Rejected { update, error: unknown })
+                });
+                Ok(Reply::Registers(cells.collect::<Result<_, _>>()?))
             }
             Request::ReadEntries { table } => {
                 let unknown = Rejected { update: 0, error: WriteError::UnknownTable(table) };

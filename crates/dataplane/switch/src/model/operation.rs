@@ -21,6 +21,9 @@ pub(super) fn counters(request: &Request) -> usize {
     match request {
         Request::ReadDirect(keys) => keys.len(),
         Request::ReadIndexed { indices, .. } => indices.len(),
-        Request::Write(_) | Request::ReadEntries { .. } | Request::PacketOut(_) => 0,
+        Request::Write(_)
+        | Request::ReadRegister { .. }
+        | Request::ReadEntries { .. }
+        | Request::PacketOut(_) => 0,
     }
 }

@@ -1,4 +1,4 @@
-//! The state of a switch: tables, counters and meters, which batches change all or nothing.
+//! The state of a switch: tables, counters, meters and registers, which batches change all or nothing.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,10 @@ use causeway_types::Time;
 use foldhash::fast::RandomState;
 
 use super::meter::{Colour, TrTcm};
+use super::register::{Array, RegisterAction, RegisterError, Side};
 use super::table::{Row, Table};
 use crate::Count;
-use crate::driver::{Entry, EntryKey, Program, Rates, Rejected, Update, WriteError};
+use crate::driver::{Entry, EntryKey, Program, Rates, RegisterValue, Rejected, Update, WriteError};
 
 /// The state of the switch.
 #[derive(Clone, Debug)]
@@ -17,6 +18,11 @@ pub struct State {
     tables: HashMap<u32, Table, RandomState>,
     counters: HashMap<u32, Vec<Count>, RandomState>,
     meters: HashMap<u32, Vec<Option<TrTcm>>, RandomState>,
+    registers: HashMap<u32, Array, RandomState>,
+    /// The number of the packet's pass through a side, and the side.
+    pass: (u64, Side),
+    /// The first access of this pass that no switch can make.
+    bad_access: Option<RegisterError>,
 }
 
 /// How to undo an update.
@@ -25,16 +31,20 @@ enum Undo {
     Modify(Entry),
     Restore(u32, Row),
     Meter(u32, u32, Option<TrTcm>),
+    Register(u32, u32, RegisterValue),
 }
 
 impl State {
-    /// Empty tables, counters at zero, meters that pass all packets.
+    /// Empty tables, counters and registers at zero, meters that pass all packets.
     pub fn new(program: Program) -> Self {
         let tables = program.tables.iter().map(|info| (info.id, Table::new(&program, info))).collect();
         let indexed = program.counters.iter().filter(|counter| counter.table.is_none());
         let counters = indexed.map(|counter| (counter.id, vec![Count::ZERO; counter.size])).collect();
         let meters = program.meters.iter().map(|meter| (meter.id, vec![None; meter.size])).collect();
-        Self { program, tables, counters, meters }
+        let registers =
+            program.registers.iter().map(|register| (register.id, Array::new(register.clone()))).collect();
+        let (pass, bad_access) = ((0, Side::Ingress), None);
+        Self { program, tables, counters, meters, registers, pass, bad_access }
     }
 
     /// The program.
@@ -70,6 +80,39 @@ impl State {
         let cells = self.meters.get_mut(&meter);
         let meter = cells.and_then(|cells| cells.get_mut(index as usize)).and_then(Option::as_mut);
         meter.map_or(Colour::Green, |meter| meter.mark(now, octets))
+    }
+
+    /// Accesses a cell of a register: one step that no other packet comes between. Returns what the action outputs.
+    ///
+    /// # Errors
+    /// The packet has accessed the register before on its way through this side, the register is accessed on the other
+    /// side too, or it has no such cell. Nothing was written then. A [`Model`](super::Model) refuses the packet.
+    pub fn access(
+        &mut self,
+        action: &RegisterAction,
+        index: u32,
+        inputs: [u32; 2],
+    ) -> Result<u32, RegisterError> {
+        let found = self.registers.get_mut(&action.register());
+        let array = found.ok_or(RegisterError::Unknown(action.register()));
+        let outcome = array.and_then(|array| array.access(self.pass, action, index, inputs));
+        outcome.inspect_err(|error| _ = self.bad_access.get_or_insert_with(|| error.clone()))
+    }
+
+    /// A packet begins its way through a side.
+    pub(crate) fn begin_pass(&mut self, side: Side) {
+        self.pass = (self.pass.0 + 1, side);
+        self.bad_access = None;
+    }
+
+    /// The first access of the pass that no switch can make.
+    pub(super) const fn bad_access(&mut self) -> Option<RegisterError> {
+        self.bad_access.take()
+    }
+
+    /// A cell of a register; `None` if it does not exist.
+    pub fn register(&self, register: u32, index: u32) -> Option<RegisterValue> {
+        self.registers.get(&register)?.get(index)
     }
 
     /// Makes all updates, in their order.
@@ -116,6 +159,7 @@ impl State {
         self.tables.values_mut().for_each(Table::clear);
         self.counters.values_mut().flatten().for_each(|count| *count = Count::ZERO);
         self.meters.values_mut().flatten().for_each(|meter| *meter = None);
+        self.registers.values_mut().for_each(Array::clear);
     }
 
     fn update(&mut self, now: Time, update: &Update) -> Result<Undo, WriteError> {
@@ -134,6 +178,12 @@ impl State {
                 table.delete(key).map(|row| Undo::Restore(key.table, row))
             }
             Update::SetMeter { meter, index, rates } => self.set_meter(now, *meter, *index, *rates),
+            Update::SetRegister { register, index, value } => {
+                let unknown = || WriteError::UnknownRegister { register: *register, index: *index };
+                let array = self.registers.get_mut(register).ok_or_else(unknown)?;
+                let before = array.set(*index, *value)?;
+                Ok(Undo::Register(*register, *index, before))
+            }
         }
     }
 
@@ -169,6 +219,11 @@ impl State {
             Undo::Restore(table, row) => {
                 if let Some(table) = self.tables.get_mut(&table) {
                     table.restore(row);
+                }
+            }
+            Undo::Register(register, index, before) => {
+                if let Some(array) = self.registers.get_mut(&register) {
+                    let _after = array.set(index, before);
                 }
             }
             Undo::Meter(meter, index, before) => {

@@ -29,11 +29,11 @@ use crate::driver::{Request, Update};
 pub struct Timing {
     /// Each call that reads.
     pub read_call: Span,
-    /// Each entry or counter that is read.
+    /// Each entry, counter or cell of a register that is read.
     pub read_entry: Span,
     /// Each batch that is written.
     pub write_call: Span,
-    /// Each entry that is inserted or deleted, and each meter that is set.
+    /// Each entry that is inserted or deleted, and each meter or cell of a register that is set.
     pub write_entry: Span,
     /// Each entry that is modified.
     pub modify_entry: Span,
@@ -74,7 +74,9 @@ impl Timing {
                 self.write_call + updates.iter().map(|update| self.update(update)).sum()
             }
             Request::ReadDirect(keys) => self.until_read(keys.len()),
-            Request::ReadIndexed { indices, .. } => self.until_read(indices.len()),
+            Request::ReadIndexed { indices, .. } | Request::ReadRegister { indices, .. } => {
+                self.until_read(indices.len())
+            }
             Request::ReadEntries { .. } => self.until_read(entries),
             Request::PacketOut(_) => Span::ZERO,
         }
@@ -88,7 +90,9 @@ impl Timing {
     const fn update(&self, update: &Update) -> Span {
         match update {
             Update::Modify(_) => self.modify_entry,
-            Update::Insert(_) | Update::Delete(_) | Update::SetMeter { .. } => self.write_entry,
+            Update::Insert(_) | Update::Delete(_) | Update::SetMeter { .. } | Update::SetRegister { .. } => {
+                self.write_entry
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use causeway_p4::p4info::P4Info;
 use causeway_p4::{Contract, profiles};
-use causeway_switch::driver::{Action, Counter, Key, Meter, Parameter, Program, Table};
+use causeway_switch::driver::{Action, Counter, Key, Meter, Parameter, Program, Register, Table};
 
 /// How many programs this process has begun to compile.
 static TRIES: AtomicU32 = AtomicU32::new(0);
@@ -174,10 +174,18 @@ fn program(info: &P4Info) -> Program {
         name: meter.name.clone(),
         size: meter.size as usize,
     });
+    let registers = info.registers.iter().map(|register| Register {
+        id: register.id,
+        name: register.name.clone(),
+        size: register.size as usize,
+        first: register.words[0].try_into().unwrap(),
+        second: register.words.get(1).map(|width| (*width).try_into().unwrap()),
+    });
     Program {
         tables: tables.collect(),
         actions: actions.collect(),
         counters: counters.collect(),
         meters: meters.collect(),
+        registers: registers.collect(),
     }
 }

@@ -15,7 +15,7 @@ const LAST: i32 = 1_000_000;
 pub(crate) struct Runtime {
     thrift: Thrift,
     program: Program,
-    /// The names of tables, actions, counters and meters with those of the controls around them, by their last part.
+    /// The names of tables, actions, counters, meters and registers with those of the controls around them, by their last part.
     names: HashMap<String, String>,
     handles: HashMap<EntryKey, i32>,
 }
@@ -26,7 +26,8 @@ impl Runtime {
         let json: serde_json::Value = serde_json::from_slice(&std::fs::read(compiled).unwrap()).unwrap();
         let mut names = HashMap::new();
         let pipelines = json["pipelines"].as_array().unwrap().iter().map(|pipeline| &pipeline["tables"]);
-        let lists = pipelines.chain(["actions", "counter_arrays", "meter_arrays"].map(|list| &json[list]));
+        let lists = ["actions", "counter_arrays", "meter_arrays", "register_arrays"].map(|list| &json[list]);
+        let lists = pipelines.chain(lists);
         for named in lists.flat_map(|list| list.as_array().unwrap()) {
             let full = named["name"].as_str().unwrap();
             names.insert(full.rsplit('.').next().unwrap_or(full).to_owned(), full.to_owned());
@@ -48,6 +49,12 @@ impl Runtime {
                 let handle = Value::I32(self.handles.remove(key).unwrap());
                 let arguments = vec![Value::I32(0), self.table(key), handle];
                 self.standard("bm_mt_delete_entry", arguments);
+            }
+            Update::SetRegister { register, index, value: [first, second] } => {
+                let name = &self.program.registers.iter().find(|known| known.id == *register).unwrap().name;
+                let value = Value::I64((u64::from(*second) << 32 | u64::from(*first)).cast_signed());
+                let index = Value::I32(i32::try_from(*index).unwrap());
+                self.standard("bm_register_write", vec![Value::I32(0), self.named(name), index, value]);
             }
             Update::SetMeter { meter, index, rates } => {
                 let name = &self.program.meters.iter().find(|known| known.id == *meter).unwrap().name;

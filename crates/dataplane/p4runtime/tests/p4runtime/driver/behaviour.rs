@@ -272,6 +272,68 @@ fn meters_are_set() {
     });
 }
 
+// Input:  cells of registers of one word, of 64 bits and of a struct, set in one batch; then all cells are read, which are
+//         more than one call asks for.
+// Output: each has its words, and all others are zero.
+#[test]
+fn registers_are_set_and_read() {
+    each(|switch| {
+        let program = switch.program();
+        let set = |name: &str, index, value| {
+            let register = program.register_named(name).unwrap().id;
+            Update::SetRegister { register, index, value }
+        };
+        let batch = vec![
+            set("seen", 2499, [0xffff, 0]),
+            set("seen", 7, [0, 0]),
+            set("times", 3, [1, 0x8000_0000]),
+            set("pairs", 0, [u32::MAX, 0xf_ffff]),
+        ];
+        assert_eq!(switch.ask(Request::Write(batch)), Ok(Reply::Done));
+        let mut cells = |name: &str, size| {
+            let register = program.register_named(name).unwrap().id;
+            let indices = (0..size).collect();
+            let Ok(Reply::Registers(cells)) = switch.ask(Request::ReadRegister { register, indices }) else {
+                panic!("{name}")
+            };
+            let set = (0..).zip(cells).filter(|(_, cell)| *cell != [0, 0]);
+            set.collect::<Vec<(u32, [u32; 2])>>()
+        };
+        assert_eq!(cells("seen", 2500), [(2499, [0xffff, 0])]);
+        assert_eq!(cells("times", 8), [(3, [1, 0x8000_0000])]);
+        assert_eq!(cells("pairs", 8), [(0, [u32::MAX, 0xf_ffff])]);
+    });
+}
+
+// Input:  indices beyond a register, a register that is not there, values too wide for either word; each in a batch behind
+//         a good update.
+// Output: each is refused by name, and nothing of its batch is done.
+#[test]
+fn cells_that_do_not_exist_are_refused() {
+    each(|switch| {
+        let program = switch.program();
+        let id = |name: &str| program.register_named(name).unwrap().id;
+        let set = |register, index, value| Update::SetRegister { register, index, value };
+        let unknown = |register, index| WriteError::UnknownRegister { register, index };
+        let unfit =
+            |register: &str, value| WriteError::RegisterValue { register: register.to_owned(), value };
+        for (bad, error) in [
+            (set(id("seen"), 2500, [1, 0]), unknown(id("seen"), 2500)),
+            (set(7, 0, [1, 0]), unknown(7, 0)),
+            (set(id("seen"), 0, [0x1_0000, 0]), unfit("seen", [0x1_0000, 0])),
+            (set(id("seen"), 0, [1, 1]), unfit("seen", [1, 1])),
+            (set(id("pairs"), 0, [1, 0x10_0000]), unfit("pairs", [1, 0x10_0000])),
+        ] {
+            let batch = Request::Write(vec![set(id("times"), 1, [5, 5]), bad]);
+            assert_eq!(refused(switch.ask(batch)), (1, error));
+        }
+        let read = |register, indices: &[u32]| Request::ReadRegister { register, indices: indices.to_vec() };
+        assert_eq!(refused(switch.ask(read(id("pairs"), &[0, 7, 8]))), (2, unknown(id("pairs"), 8)));
+        assert_eq!(refused(switch.ask(read(7, &[0]))), (0, unknown(7, 0)));
+        assert_eq!(switch.ask(read(id("times"), &[1])), Ok(Reply::Registers(vec![[0, 0]])));
+    });
+}
+
 // Input:  an ARP frame from the controller.
 // Output: it is returned, with the header that has the reason and the CPU port.
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,26 @@ use tokio::net::TcpListener;
 /// Longer than any step takes on a busy host.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// The P4Info of `hip4`.
+/// Registers whose cells are of one word, of 64 bits, and a struct.
+const REGISTERS: &str = r#"
+    registers { preamble { id: 369098753 name: "m.seen" alias: "seen" } size: 2500
+      type_spec { bitstring { bit { bitwidth: 16 } } } }
+    registers { preamble { id: 369098754 name: "m.times" alias: "times" } size: 8
+      type_spec { bitstring { bit { bitwidth: 64 } } } }
+    registers { preamble { id: 369098755 name: "m.pairs" alias: "pairs" } size: 8
+      type_spec { struct { name: "pair_t" } } }
+    type_info { structs { key: "pair_t" value {
+      members { name: "first" type_spec { bitstring { bit { bitwidth: 32 } } } }
+      members { name: "second" type_spec { bitstring { bit { bitwidth: 20 } } } } } } }
+"#;
+
+/// The P4Info of `hip4`, with registers.
 pub(crate) fn p4info() -> &'static str {
-    PROFILES.iter().find(|(name, _)| *name == "hip4").unwrap().1
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let hip4 = PROFILES.iter().find(|(name, _)| *name == "hip4").unwrap().1;
+        format!("{hip4}{REGISTERS}")
+    });
+    &TEXT
 }
 
 /// A switch on loopback, served by a thread until it is stopped.

@@ -227,7 +227,7 @@ impl Allocator {
             match update {
                 Update::Insert(entry) => *change.tables.entry(entry.key.table).or_default() += 1,
                 Update::Delete(key) => *change.tables.entry(key.table).or_default() -= 1,
-                Update::Modify(_) | Update::SetMeter { .. } => {}
+                Update::Modify(_) | Update::SetMeter { .. } | Update::SetRegister { .. } => {}
             }
         }
         self.check_insertions(updates)?;
@@ -235,12 +235,12 @@ impl Allocator {
     }
 }
 
-/// The order of an update; meters are set first.
+/// The order of an update; meters and registers are set first.
 fn update_rank(layout: &Layout, update: &Update) -> Option<u8> {
     match update {
         Update::Insert(entry) | Update::Modify(entry) => Some(rank(layout, entry.key.table)),
         Update::Delete(key) => Some(rank(layout, key.table)),
-        Update::SetMeter { .. } => None,
+        Update::SetMeter { .. } | Update::SetRegister { .. } => None,
     }
 }
 

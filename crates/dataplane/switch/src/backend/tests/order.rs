@@ -84,7 +84,7 @@ fn carry_out(templates: &mut Templates, tables: &[u32], updates: &[Update]) {
                 templates.insert(entry.key.clone(), entry.clone());
             }
             Update::Delete(key) => drop(templates.remove(key)),
-            Update::Insert(_) | Update::Modify(_) | Update::SetMeter { .. } => {}
+            Update::Insert(_) | Update::Modify(_) | Update::SetMeter { .. } | Update::SetRegister { .. } => {}
         }
     }
 }

@@ -20,7 +20,7 @@ impl ReadBack {
         let table = |update: &Update| match update {
             Update::Insert(entry) | Update::Modify(entry) => Some(entry.key.table),
             Update::Delete(key) => Some(key.table),
-            Update::SetMeter { .. } => None,
+            Update::SetMeter { .. } | Update::SetRegister { .. } => None,
         };
         let mut remaining: Vec<u32> = updates.iter().filter_map(table).collect();
         remaining.sort_unstable();
@@ -47,8 +47,8 @@ impl ReadBack {
                 None => Some(Update::Insert(entry.clone())),
             },
             Update::Delete(key) => self.found.contains_key(key).then(|| update.clone()),
-            // The setting of a meter cannot be read; setting it again is harmless.
-            Update::SetMeter { .. } => Some(update.clone()),
+            // The setting of a meter cannot be read; setting it again is harmless. Packets change registers.
+            Update::SetMeter { .. } | Update::SetRegister { .. } => Some(update.clone()),
         }
     }
 }

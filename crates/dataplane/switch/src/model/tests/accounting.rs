@@ -226,7 +226,7 @@ struct Stream {
 impl Pipeline for Stream {
     type Packet = ();
 
-    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<QueuedPacket<()>>) {}
+    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Output<()>) {}
 
     fn egress(&mut self, _: &mut State, _: Time, _: u16, (): ()) -> Option<Vec<u8>> {
         None

@@ -2,11 +2,12 @@
 
 mod accounting;
 mod driver;
+mod registers;
 mod tables;
 
 use causeway_types::{Span, Time};
 
-use super::{Pipeline, QueuedPacket, State};
+use super::{Output, Pipeline, QueuedPacket, State};
 use crate::driver::{
     Action, Counter, Entry, EntryKey, FieldMatch, Key, MatchKind, Meter, Parameter, Program, Table,
 };
@@ -76,6 +77,7 @@ fn program() -> Program {
         ],
         counters: direct.chain([by_port]).collect(),
         meters: vec![Meter { id: METER, name: "meter".to_owned(), size: 2 }],
+        registers: Vec::new(),
     }
 }
 
@@ -106,7 +108,7 @@ impl Pipeline for Switch {
         _: Time,
         port: u16,
         frame: &[u8],
-        out: &mut Vec<QueuedPacket<Self::Packet>>,
+        out: &mut Output<Self::Packet>,
     ) {
         let octets = frame.len() as u64;
         state.count(BY_PORT, port.into(), octets);

@@ -10,7 +10,7 @@ use causeway_types::Time;
 
 use super::packet::{Family, Forward, Packet};
 use super::{State, Upf, carry_congestion, rewrite};
-use crate::armed::{self, Register};
+use crate::armed::{self, Observation};
 
 /// The port of the software, and what the switch does not forward.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,12 +30,12 @@ const TUNNEL: u32 = 44;
 #[derive(Clone, Debug)]
 pub(super) struct Leaving {
     pub(super) to: SoftwarePort,
-    register: Register,
+    observation: Observation,
 }
 
 impl Leaving {
-    pub(super) fn new(to: SoftwarePort) -> Self {
-        Self { to, register: Register::default() }
+    pub(super) const fn new(to: SoftwarePort, observation: Observation) -> Self {
+        Self { to, observation }
     }
 }
 
@@ -46,7 +46,7 @@ impl Upf {
     /// Processes a packet that is forwarded, or dropped for its rate; otherwise it is for the software, and nothing of
     /// it was counted.
     pub(super) fn forward_or_leave(
-        &mut self,
+        &self,
         state: &mut State,
         now: Time,
         packet: &mut Packet,
@@ -98,14 +98,14 @@ impl Upf {
         state.apply_table(table.id, &table.keys(packet), packet.octets).is_some()
     }
 
-    fn is_armed(&mut self, state: &mut State, now: Time, packet: &Packet) -> bool {
-        let (Some(table), Some(leaving)) = (self.names.table(armed::TABLE), &mut self.leaving) else {
+    fn is_armed(&self, state: &mut State, now: Time, packet: &Packet) -> bool {
+        let (Some(table), Some(leaving)) = (self.names.table(armed::TABLE), &self.leaving) else {
             return false;
         };
         let Some(entry) = state.apply_table(table.id, &table.keys(packet), packet.octets) else {
             return false;
         };
         let [generation, gap] = [0, 1].map(|place| entry.parameters.get(place).map_or(0, |it| *it as u32));
-        !leaving.register.passes(now, packet.rule, generation, gap)
+        !leaving.observation.passes(state, now, packet.rule, generation, gap)
     }
 }

@@ -26,7 +26,8 @@ pub use codes::{Command, DropReason, Punt};
 pub use leave::SoftwarePort;
 pub use names::UnknownProgram;
 
-use super::{Colour, Pipeline, QueuedPacket, State};
+use super::{Colour, Output, Pipeline, QueuedPacket, State};
+use crate::armed::Observation;
 use crate::driver::Program;
 use crate::meters::{METERED, Meters};
 use leave::{ForSoftware, Leaving};
@@ -41,6 +42,8 @@ pub struct Upf {
     local: Vec<Ipv4Addr>,
     /// Where packets go that the switch does not forward, if a software data plane is behind it.
     leaving: Option<Leaving>,
+    /// What packets of armed rules do, if the program has them.
+    armed: Option<Observation>,
 }
 
 /// A frame on its way to its queue.
@@ -70,7 +73,8 @@ impl Upf {
     /// # Errors
     /// The program is not one of the UPF's, or of a profile that is not modelled.
     pub fn new(program: &Program, cpu_port: u16, local: Vec<Ipv4Addr>) -> Result<Self, UnknownProgram> {
-        Ok(Self { names: Names::new(program)?, cpu_port, local, leaving: None })
+        let armed = Observation::of(program)?;
+        Ok(Self { names: Names::new(program)?, cpu_port, local, leaving: None, armed })
     }
 
     /// The same in front of a software data plane, which gets every packet that the switch does not forward.
@@ -78,10 +82,9 @@ impl Upf {
     /// # Errors
     /// The profile is `direct`, whose programs have no table of armed rules.
     pub fn with_software(mut self, software: SoftwarePort) -> Result<Self, UnknownProgram> {
-        if self.names.by_index.is_some() || self.names.table(crate::armed::TABLE).is_none() {
-            return Err(UnknownProgram::Missing("table armed_rules, which profile direct does not have"));
-        }
-        self.leaving = Some(Leaving::new(software));
+        let armed = self.armed.take().filter(|_| self.names.by_index.is_none());
+        let missing = UnknownProgram::Missing("table armed_rules, which profile direct does not have");
+        self.leaving = Some(Leaving::new(software, armed.ok_or(missing)?));
         Ok(self)
     }
 
@@ -244,7 +247,7 @@ impl Pipeline for Upf {
         now: Time,
         port: u16,
         frame: &[u8],
-        out: &mut Vec<QueuedPacket<Self::Packet>>,
+        out: &mut Output<Self::Packet>,
     ) {
         let mut packet = parser::parse(frame, port, self.cpu_port, &self.local);
         match packet.command {

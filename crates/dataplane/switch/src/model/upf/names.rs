@@ -12,6 +12,7 @@ use super::packet::{Forward, Packet};
 use crate::driver::{self, Program};
 use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
+use crate::model::register::RegisterError;
 use crate::tables::TABLES;
 
 /// A program that the packet path cannot run.
@@ -28,6 +29,9 @@ pub enum UnknownProgram {
         /// Name of the key.
         key: String,
     },
+    /// An access to a register that no switch can make.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
     /// Its tunnels are over IPv6.
     #[error("the model does not support tunnels over IPv6")]
     OuterIpv6,
