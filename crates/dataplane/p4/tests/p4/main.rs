@@ -2,4 +2,5 @@
 
 mod compiled;
 mod fresh;
+mod inspect;
 mod targets;
