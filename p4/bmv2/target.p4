@@ -27,6 +27,20 @@
 #define METER_EXECUTE(name, index, color) name.execute_meter((bit<32>)index, color);
 #define METER_RED 2
 
+// A register of words of 32 bits, and what one access does with a cell: a body that reads and writes `cell`, and sets `result`. More would
+// work here, but not on Tofino: see there. simple_switch passes one packet at a time through ingress, so an access is one step.
+#define REGISTER(name, size, index) register<bit<32>>(size) name;
+#define REGISTER_ACTION(array, name, index, body) \
+    action name(in index at, out bit<32> result) { \
+        bit<32> cell; \
+        array.read(cell, (bit<32>)at); \
+        body \
+        array.write((bit<32>)at, cell); \
+    }
+#define REGISTER_EXECUTE(name, at, result) name(at, result);
+// Time in units of 256 ns, modulo 2^32: simple_switch has it in microseconds, each of 125 / 32 units.
+#define TIME (bit<32>)((standard_metadata.ingress_global_timestamp * 125) >> 5)
+
 // VerifyChecksum and ComputeChecksum do all of it.
 #define INNER_IPV4_CHECKSUM_BEGIN
 #define INNER_IPV4_CHECKSUM_OPTIONS

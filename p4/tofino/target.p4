@@ -31,6 +31,18 @@
 #define METER_EXECUTE(name, index, color) color = name.execute(index);
 #define METER_RED 3
 
+// A register of words of 32 bits, and what one access does with a cell: a body that reads and writes `cell`, and sets `result`. It has
+// the form of a stateful ALU: one comparison of the cell, one change of it, at most two fields of the packet. A packet accesses an array once, and
+// all of its actions are in one table: else the compiler makes two memories of it (scripts/p4 looks).
+#define REGISTER(name, size, index) Register<bit<32>, index>(size, 0) name;
+#define REGISTER_ACTION(array, name, index, body) \
+    RegisterAction<bit<32>, index, bit<32>>(array) name = { \
+        void apply(inout bit<32> cell, out bit<32> result) { body } \
+    };
+#define REGISTER_EXECUTE(name, at, result) result = name.execute(at);
+// Time in units of 256 ns, modulo 2^32.
+#define TIME ig_intr_md.ingress_mac_tstamp[39:8]
+
 // The deparser needs the sum of what does not change; the parser checks the whole.
 #define INNER_IPV4_CHECKSUM_BEGIN \
     inner_sum.add(hdr.inner_ipv4); \
