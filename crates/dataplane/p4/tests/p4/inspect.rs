@@ -1,5 +1,5 @@
 //! `scripts/p4 inspect`: what is wrong in an output of the compiler for Tofino 1. The outputs are written by hand, in the
-//! form of the compiler's assembly.
+//! form of the compiler's assembly. And `scripts/p4 same`: whether two P4Infos say the same.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,15 +105,18 @@ impl World {
 
     /// Whether the output is good, and what was said.
     fn inspect(&self) -> (bool, String) {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", self.tools.display());
-        let arguments = [self.folder.clone(), self.folder.join("source.p4")];
-        let mut command = Command::new("scripts/p4");
-        let done =
-            command.arg("inspect").args(arguments).env("PATH", path).current_dir(root).output().unwrap();
-        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+        script(["inspect".into(), self.folder.clone(), self.folder.join("source.p4")], &path)
     }
+}
+
+/// Runs `scripts/p4`: whether it succeeds, and what it says.
+fn script(arguments: [PathBuf; 3], path: &str) -> (bool, String) {
+    let mut command = Command::new("scripts/p4");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let done = command.args(arguments).env("PATH", path).current_dir(root).output().unwrap();
+    (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
 // Input:  outputs of a compiler: a good one; without the parsers' matches; with a register in two stages; with one in a
@@ -157,4 +160,50 @@ fn the_assembler_warns_of_parsers_that_do_not_match() {
     let lost = lost.replace("0x0001", "0x**").replace("0x0002", "0x**").replace("0x****", "0x**");
     let (is_good, said) = World::new("lost", &lost).inspect();
     assert!(!is_good && said.contains("cannot match a state of a parser"), "{said}");
+}
+
+/// The messages of a text that begin at this indentation, each with all of its lines.
+fn messages(text: &str, indent: &str) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let rest = line.strip_prefix(indent).unwrap_or("");
+        match messages.last_mut() {
+            Some(last) if rest.is_empty() || rest.starts_with([' ', '}']) => *last += &format!("{line}\n"),
+            _ => messages.push(format!("{line}\n")),
+        }
+    }
+    messages
+}
+
+// Input:  the P4Info of each profile and target, with its objects and its types the other way round; and with one size
+//         changed besides.
+// Output: the first says the same as the file, the second does not.
+#[test]
+fn the_order_of_a_p4info_does_not_matter() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("p4info");
+    std::fs::create_dir_all(&folder).unwrap();
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/p4info");
+    let path = std::env::var("PATH").unwrap_or_default();
+    for entry in std::fs::read_dir(committed).unwrap() {
+        let file = entry.unwrap().path();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut turned: Vec<String> = messages(&text, "");
+        for message in turned.iter_mut().filter(|message| message.starts_with("type_info {")) {
+            let inner =
+                message.strip_prefix("type_info {\n").and_then(|rest| rest.strip_suffix("}\n")).unwrap();
+            let types: String = messages(inner, "  ").into_iter().rev().collect();
+            *message = format!("type_info {{\n{types}}}\n");
+        }
+        turned.reverse();
+        let other = folder.join(file.file_name().unwrap());
+        let say_the_same = |text: &str| {
+            std::fs::write(&other, text).unwrap();
+            script(["same".into(), file.clone(), other.clone()], &path)
+        };
+        let turned = turned.concat();
+        assert_ne!(turned, text);
+        assert_eq!(say_the_same(&turned), (true, String::new()), "{}", file.display());
+        let (is_same, said) = say_the_same(&turned.replacen("size: 64\n", "size: 65\n", 1));
+        assert!(!is_same && said.contains("size: 65"), "{said}");
+    }
 }
