@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::ApplyError;
-use causeway_model::RuleSet;
+use causeway_model::{Pdr, RuleSet, UeSide};
+use causeway_slowpath::lease;
 use causeway_types::{Direction, PdrId, Span, UrrId};
 
 use super::allocator::Change;
@@ -13,6 +14,7 @@ use super::config::Config;
 use super::layout::Layout;
 use super::pdr_treatment::unsupported;
 use super::session_state::SessionState;
+use super::template::RuleAction;
 use crate::armed::Arming;
 use crate::driver::Update;
 
@@ -83,6 +85,18 @@ pub(super) fn forwarded(
         return Err(unsupported("an exhausted quota"));
     }
     let compiled = compile(&part, exhausted, layout, config, None)?;
+    // The switch looks at sources by their UE alone. The software drops packets to a data network whose source is no host's.
+    let is_from_any = |pdr: &Pdr| {
+        let named = pdr.pdi.ue.filter(|ue| ue.side == UeSide::Source);
+        lease::direction_of(pdr) == Direction::Uplink && named.is_none()
+    };
+    let leaves = |id: &PdrId| {
+        let action = compiled.rules.get(id).map(|rule| rule.content.template.action);
+        matches!(action, Some(RuleAction::Decapsulate { .. }))
+    };
+    if part.pdrs.values().any(|pdr| leaves(&pdr.id) && is_from_any(pdr)) {
+        return Err(unsupported("uplink packets from any source: the PDR names no UE"));
+    }
     let forwards = compiled.rules.values().all(|rule| rule.content.template.action.forwards());
     if forwards { Ok(()) } else { Err(unsupported("packets that are buffered or dropped")) }
 }

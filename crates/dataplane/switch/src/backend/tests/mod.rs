@@ -15,6 +15,7 @@ mod refusals;
 mod restart;
 mod retries;
 mod soak;
+mod sources;
 mod starts;
 mod stories;
 mod storm;
