@@ -85,9 +85,11 @@ pub(crate) struct Arming {
 }
 
 impl Arming {
-    /// The gap as a parameter: never shorter, although both times are rounded down; at most half of what times count.
+    /// The gap as a parameter: never shorter, although both times are rounded down; at most half of what times count. Zero
+    /// asks for no gap.
     pub(crate) fn units(self) -> u128 {
-        let units = self.gap.as_nanos().div_ceil(UNIT.as_nanos()) + 1;
+        let rounding = u128::from(self.gap != Span::ZERO);
+        let units = self.gap.as_nanos().div_ceil(UNIT.as_nanos()) + rounding;
         units.min(u128::from(u32::MAX / 2))
     }
 }
@@ -177,6 +179,19 @@ mod tests {
         assert_eq!([252, 300, 401].map(|at| passes(at, 2)), [false, false, true]);
     }
 
+    // Input:  an armed rule that asks for no gap, two packets at one moment.
+    // Output: the second is forwarded.
+    #[test]
+    fn without_a_gap_the_second_packet_passes() {
+        let mut world = World::new();
+        let units = Arming { generation: 3, gap: Span::ZERO }.units() as u32;
+        let mut passes = || {
+            world.state.begin_pass(Side::Ingress);
+            world.observation.passes(&mut world.state, Time::from_secs(5), 7, 3, units)
+        };
+        assert_eq!([passes(), passes(), passes()], [false, true, true]);
+    }
+
     // Input:  two armed rules of one cell.
     // Output: neither flips while both have packets: each takes the cell from the other.
     #[test]
@@ -208,10 +223,10 @@ mod tests {
     }
 
     // Input:  gaps of nothing, of 256 ns, of a nanosecond more, and of an hour.
-    // Output: one unit more than they have, rounded up; and the longest that times of 32 bits can tell.
+    // Output: none; one unit more than they have, rounded up; and the longest that times of 32 bits can tell.
     #[test]
     fn a_gap_is_rounded_up() {
         let units = |nanos| Arming { generation: 1, gap: Span::from_nanos(nanos) }.units();
-        assert_eq!([0, 256, 257, 3_600_000_000_000].map(units), [1, 2, 3, 0x7fff_ffff]);
+        assert_eq!([0, 256, 257, 3_600_000_000_000].map(units), [0, 2, 3, 0x7fff_ffff]);
     }
 }
