@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 fn upf(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let config = Config::load(Some(file), &Overrides::default())?;
     let logs = logging::init(&config.logger)?;
-    service::run(|| Daemon::start(&config), &mut Process { file, logs })?;
+    service::run(&config.upf, || Daemon::start(&config), &mut Process { file, logs })?;
     Ok(())
 }
 
