@@ -57,13 +57,25 @@ fn rules(theme: &Theme) -> String {
     for (place, colour) in colours.iter().enumerate() {
         let _ = writeln!(text, ".chart .series-{place} {{ stroke: {colour}; fill: {colour}; }}");
     }
-    text + ".chart polyline { fill: none; }\n.chart .of-others { fill-opacity: 0.2; stroke-dasharray: 5 4; }\n\
+    // The attribute makes the rule more specific than those of the series.
+    text + ".chart polyline[class] { fill: none; }\n.chart .of-others { fill-opacity: 0.2; stroke-dasharray: 5 4; }\n\
            .chart .repeated { fill-opacity: 0.45; stroke-width: 2; }\n"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Input:  the style of pictures.
+    // Output: the rule that leaves curves unfilled is more specific than the one that fills bars and marks of a series.
+    #[test]
+    fn curves_are_not_filled() {
+        let style = style();
+        let specificity = |selector: &str| selector.matches(['.', '[']).count();
+        let [curve, series] = [".chart polyline[class]", ".chart .series-0"];
+        assert!(style.contains(&format!("{curve} {{ fill: none; }}")) && style.contains(series), "{style}");
+        assert!(specificity(curve) >= specificity(series) && style.find(curve) > style.find(series));
+    }
 
     /// What a reader sees of linear red, green and blue: all of it, or what is left without one kind of cones
     /// (G. M. Machado and others, 2009, severity 1.0).
