@@ -147,7 +147,7 @@ impl Shared {
                     octets += frame.data().len();
                 }
                 Arrival::Packet(member) => {
-                    self.keep(member, Frame { meta: frame.meta(), data: frame.data() })
+                    self.keep(member, Frame { meta: frame.meta(), data: frame.data() });
                 }
                 Arrival::Request(member, answer) => self.answer(member, &answer),
                 Arrival::Lost(member, reason) => {
