@@ -59,6 +59,7 @@ impl SlowPath {
             }
         }
         let sent = copy.transmit_queue.drain(..).map(|(egress, packet)| (egress, packet.len())).collect();
+        let firewall = firewall.map(Box::new);
         Some(Explanation { key, firewall, sessions, rules, disposition, sent })
     }
 
