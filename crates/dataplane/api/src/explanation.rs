@@ -18,7 +18,7 @@ pub struct Explanation {
     pub key: Option<SessionKey>,
     /// What the firewall decides; `None`: there is none, or no session has the key. If it denies the packet, no PDR is
     /// compared with it.
-    pub firewall: Option<FirewallExplanation>,
+    pub firewall: Option<Box<FirewallExplanation>>,
     /// The sessions with that key in the order in which they are tried, up to the first with a matching PDR.
     pub sessions: Vec<SessionTrial>,
     /// The rules of the matching PDR; `None`: no PDR matches.

@@ -70,6 +70,7 @@ impl SlowPath {
             }
         }
         let sent = copy.transmit_queue.drain(..).map(|(egress, packet)| (egress, packet.len())).collect();
+        let firewall = firewall.map(Box::new);
         Some(Explanation { key, firewall, sessions, rules, disposition, sent })
     }
 

@@ -3,11 +3,16 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use causeway_packet::MacAddr;
+use causeway_packet::vxlan::Vni;
 use causeway_ports::Counters;
-use causeway_upf::config::{Config, Gtpu, GtpuMode, GtpuServer, Metrics, N6Mode, PfcpServer, Session, Upf};
+use causeway_upf::config::{
+    Config, Firewall, Gtpu, GtpuMode, GtpuServer, Metrics, N6Mode, Overrides, PfcpServer, Session, Upf,
+    VxlanSegment,
+};
 use causeway_upf::{Daemon, open};
 
-use super::field::{Field, GATEWAY, POOL, UPF_N3, UPF_N4};
+use super::field::{Field, GATEWAY, POOL, ROUTER_MAC, SEGMENT_ADDRESS, SERVER, UPF_N3, UPF_N4, UPF_N6, VNI};
 use super::options::Ports;
 use crate::BenchError;
 use crate::kit::{Threads, pin_to_any};
@@ -55,6 +60,9 @@ impl Running {
             // A packet ring has no room for what the gNB's kernel has joined.
             field.gnb.ip("link set n3 gso_max_segs 1")?;
         }
+        if setting.ports == Ports::Vxlan {
+            field.join_segment()?;
+        }
         let mut counters = Vec::new();
         let mut open = || {
             let ports = open::ports(&config)?;
@@ -93,12 +101,15 @@ fn config(setting: Setting, cores: Cores) -> Config {
     let Setting { ports, sessions, busy_poll } = setting;
     let on_device = GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() };
     let (mode, n3) = match ports {
-        Ports::Udp => (GtpuMode::Udp, GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() }),
+        Ports::Udp | Ports::Vxlan => {
+            (GtpuMode::Udp, GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() })
+        }
         Ports::AfXdp | Ports::AfXdpTun => (GtpuMode::AfXdp, on_device),
         Ports::Tpacket => (GtpuMode::Tpacket, on_device),
     };
     let n6 = match ports {
         Ports::AfXdp => Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..pool() },
+        Ports::Vxlan => Session { mode: N6Mode::Vxlan, gateway: None, dev: SEGMENT.into(), ..pool() },
         Ports::Udp | Ports::AfXdpTun | Ports::Tpacket => Session { gateway: Some(GATEWAY.into()), ..pool() },
     };
     let mut upf = Upf {
@@ -108,10 +119,41 @@ fn config(setting: Setting, cores: Cores) -> Config {
         metrics: Metrics { server: Vec::new() },
         ..Upf::default()
     };
+    if ports == Ports::Vxlan {
+        upf.vxlan = vec![segment()];
+        upf.firewall = firewall();
+    }
     upf.workers.pin = vec![cores.packets];
     upf.workers.busy_poll = busy_poll;
     upf.pfcp.server = vec![n4(UPF_N4)];
     Config { upf, ..Config::default() }
+}
+
+/// The name of the segment.
+const SEGMENT: &str = "tenant";
+
+/// The segment whose other end [`Field::join_segment`] makes.
+fn segment() -> VxlanSegment {
+    VxlanSegment {
+        name: SEGMENT.into(),
+        vni: Vni::new(VNI).unwrap_or_default(),
+        local: UPF_N6.into(),
+        remote: SERVER.into(),
+        mac: MacAddr([2, 0, 0, 0, 0, 1]),
+        next_hop: MacAddr(ROUTER_MAC),
+        address: Some(SEGMENT_ADDRESS),
+    }
+}
+
+/// 1000 addresses of each direction, none of which occurs.
+fn firewall() -> Firewall {
+    let rule = |n: u32| {
+        let address = Ipv4Addr::from_bits(0x0808_0000 ^ n.wrapping_mul(0x9e37_79b1));
+        format!("      deny in ip from any to {address}\n      deny out ip from {address} to any\n")
+    };
+    let rules: String = (1..=1000).map(rule).collect();
+    let text = format!("upf:\n  firewall:\n    rules: |\n{rules}");
+    Config::parse(None, &text, &Overrides::default()).map(|config| config.upf.firewall).unwrap_or_default()
 }
 
 fn n4(address: Ipv4Addr) -> PfcpServer {

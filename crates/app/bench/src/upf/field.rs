@@ -19,7 +19,7 @@ pub const UPF_N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The UPF on N4: the loopback of its namespace.
 pub const UPF_N4: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
 /// The UPF's card on N6.
-const UPF_N6: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+pub(super) const UPF_N6: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// The gNB.
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 /// A server in the data network.
@@ -28,6 +28,13 @@ pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 pub const POOL: &str = "10.45.0.0/16";
 /// The UPF's address in the pool.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+
+/// The UPF in the VXLAN segment of the data network.
+pub(super) const SEGMENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(172, 16, 5, 1);
+/// That segment.
+pub(super) const VNI: u32 = 5;
+/// The MAC address of the data network in it.
+pub(super) const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 const SMF: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 4);
 const DNN: &str = "internet";
@@ -70,6 +77,20 @@ impl Field {
         // Between a TUN device of the UPF and N6 the kernel forwards.
         field.upf.sysctl("net/ipv4/ip_forward", "1")?;
         Ok(field)
+    }
+
+    /// Makes the data network a VXLAN segment over N6, by the VXLAN device of its kernel.
+    pub(super) fn join_segment(&self) -> Result<(), BenchError> {
+        let [a, b, c, d, e, f] = ROUTER_MAC;
+        let mac = format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
+        self.dn.ip(format!(
+            "link add tenant address {mac} type vxlan id {VNI} dstport 4789 local {SERVER} remote {UPF_N6} dev n6"
+        ))?;
+        self.dn.ip("address add 172.16.5.9/24 dev tenant")?;
+        // Over veth nobody would cut what this kernel has joined.
+        self.dn.ip("link set tenant gso_max_segs 1")?;
+        self.dn.ip("link set tenant up")?;
+        Ok(self.dn.ip(format!("route replace {POOL} via {SEGMENT_ADDRESS}"))?)
     }
 
     fn cable(

@@ -66,7 +66,8 @@ pub struct Ways {
 
 impl Default for Ways {
     fn default() -> Self {
-        Self { ports: Ports::value_variants().to_vec(), direction: Direction::value_variants().to_vec() }
+        let ports = Ports::value_variants().iter().copied().filter(|ports| *ports != Ports::Vxlan);
+        Self { ports: ports.collect(), direction: Direction::value_variants().to_vec() }
     }
 }
 
@@ -106,6 +107,9 @@ pub enum Ports {
     AfXdpTun,
     /// Packet rings (TPACKET_V3) on N3, a TUN device on N6
     Tpacket,
+    /// UDP sockets on N3, a VXLAN segment on N6, and 1000 firewall rules of each direction (not by default: the kernel of the data
+    /// network needs its VXLAN device)
+    Vxlan,
 }
 
 /// Direction of packets.

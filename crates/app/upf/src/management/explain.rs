@@ -171,7 +171,7 @@ pub(super) fn shown(explanation: Explanation) -> ExplanationView {
             SessionKey::Mac { network, address } => format!("MAC address {address} in {network}"),
             SessionKey::UeAddress { network, address } => format!("UE {address} in {network}"),
         }),
-        firewall: explanation.firewall.map(|it| FirewallView {
+        firewall: explanation.firewall.map(|it| *it).map(|it| FirewallView {
             direction: direction_text(it.direction).into(),
             action: it.action.to_string(),
             number: it.rule.as_ref().and_then(|(number, _)| u32::try_from(*number).ok()),
