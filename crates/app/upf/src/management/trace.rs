@@ -109,7 +109,7 @@ async fn run(mut watch: SessionWatch, mut packets: u32, client: StreamClient<Tra
                     // A trace asks for no octets, and sees no other packets.
                     let Observation::Processed(processed) = Arc::unwrap_or_clone(observation) else { continue };
                     packets -= 1;
-                    TraceEvent::Packet(Box::new(packet(*processed)))
+                    TraceEvent::Packet(Box::new(packet(processed)))
                 }
             },
         };

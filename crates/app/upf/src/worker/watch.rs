@@ -154,7 +154,7 @@ fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Observation {
     /// A packet was processed.
-    Processed(Box<ProcessedPacket>),
+    Processed(ProcessedPacket),
     /// A packet left a buffer, or was sent because of a change of rules or a timer. Only captures see these.
     Released {
         /// When it was sent.
@@ -515,11 +515,11 @@ impl Watches {
             let processed = context.observe(now, ingress, frame.data, snaplen)?;
             if matches!(source, ReceiveSource::Ethernet(_)) {
                 for watch in own {
-                    let part = Arc::new(Observation::Processed(Box::new(watch.keys.part_of(&processed))));
+                    let part = Arc::new(Observation::Processed(watch.keys.part_of(&processed)));
                     watch.queue(watch.state.received(source), &part);
                 }
             } else {
-                let observation = Arc::new(Observation::Processed(Box::new(processed)));
+                let observation = Arc::new(Observation::Processed(processed));
                 own.iter().for_each(|watch| watch.queue(watch.state.received(source), &observation));
             }
         }
