@@ -16,6 +16,7 @@ use crate::hybrid::{share, thesis};
 use crate::outcome::Outcome;
 use crate::page::{Subject, write_page};
 use crate::row_writer::Rows;
+use crate::ue_table;
 use crate::variant::Variant;
 use crate::xplane;
 
@@ -48,6 +49,8 @@ pub enum Experiment {
     Hip4Table4,
     /// All experiments of HiP4-UPF, on one page
     Hip4,
+    /// Capacity of the UE table of a stateless UPF, in the shapes of S. K. Singh's thesis, by the planner
+    UeTable,
     /// Heavy hitters of disjoint seconds, by where the seconds begin
     HhFig18,
     /// Heavy hitters that are missed because windows are disjoint
@@ -298,6 +301,7 @@ impl Experiment {
                 Subject::Gaming
             }
             Self::HybridShare | Self::HybridThesis | Self::Hybrid => Subject::Hybrid,
+            Self::UeTable => Subject::UeTable,
         }
     }
 
@@ -335,6 +339,7 @@ impl Experiment {
             Self::GamingTable8 => table8::run(common, rows, progress),
             Self::HybridShare | Self::Hybrid => share::run(common, rows, progress),
             Self::HybridThesis => thesis::run(common, rows, progress),
+            Self::UeTable => ue_table::run(progress),
         }
     }
 }

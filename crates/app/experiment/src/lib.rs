@@ -5,7 +5,7 @@
 //! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF. [`heavy`]
 //! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`xplane`] has the memory path
 //! of X-PLANE over the model of external memory, and its figures. [`accel`] has the figures of AccelUPF. [`hybrid`] passes
-//! traces through a switch in front of software. [`gaming`] has the figures on cloud gaming, and [`training`] makes
+//! traces through a switch in front of software. [`ue_table`] plans the UE table of a stateless UPF. [`gaming`] has the figures on cloud gaming, and [`training`] makes
 //! models of application classes. [`run`] is the command line. `docs/experiments.md`, `docs/heavy-hitters.md` and
 //! `docs/application-classes.md` describe all of it.
 //!
@@ -44,6 +44,7 @@ pub mod samples;
 pub mod simulation;
 pub mod smf;
 pub mod training;
+pub mod ue_table;
 pub mod variant;
 pub mod xplane;
 

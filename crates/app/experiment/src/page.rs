@@ -26,6 +26,8 @@ pub(crate) enum Subject {
     Gaming,
     /// The hybrid UPF.
     Hybrid,
+    /// The UE table of a stateless UPF.
+    UeTable,
 }
 
 impl Subject {
@@ -37,9 +39,13 @@ impl Subject {
             Self::Accel => ACCEL,
             Self::Gaming => GAMING,
             Self::Hybrid => HYBRID,
+            Self::UeTable => UE_TABLE,
         }
     }
 }
+
+const UE_TABLE: &str = "The UE table of a stateless UPF in three shapes, by the planner, beside chapter 2 of S. K. Singh's thesis. docs/planner.md \
+describes the model.";
 
 const HYBRID: &str = "A switch in front of software, on generated traces in simulated time: which rules are on the switch, beside chapter 3 of \
 S. K. Singh's thesis. docs/hybrid.md describes the data plane, the placements and the simulation.";
