@@ -3,6 +3,7 @@
 mod buffer_memory;
 mod buffering;
 mod common;
+mod ethernet_explained;
 mod forwarding;
 mod invariants;
 mod matching;

@@ -141,6 +141,11 @@ impl Recovery {
         self.fixed.iter().chain(&self.closed).cloned().collect()
     }
 
+    /// The entries that close addresses of the host.
+    pub(super) fn closed(&self) -> &[Entry] {
+        &self.closed
+    }
+
     /// Sets the host's addresses: returns the updates, of which new closed addresses are written before newly open
     /// ones.
     ///
