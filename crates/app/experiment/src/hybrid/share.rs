@@ -158,6 +158,9 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             "The oracle holds as many rules as the placement did on average in each second, and knows which will have most packets in that second. \
              The factor is packets over those left to the software: how many times as many the same cores carry, if they are what limits."
                 .into(),
+            "By octets, by the second before: the packets that as many rules would have had, chosen by their octets in that second or in the one before. \
+             While armed: packets whose rule had an entry, left to the software for want of a gap."
+                .into(),
             "Thesis as written: each report of the detector moves a rule to the switch, and the next packet that is not reported moves it back \
              (section 3.4); its tables give no budget, so the driver's is used. It has no armed entries, so packets overtake."
                 .into(),
@@ -180,6 +183,9 @@ fn table(rows: &[Row], measured: &[Vec<Found>]) -> Table {
         Column::of("least - most", "%"),
         Column::of("octets", "%"),
         Column::of("of the oracle", "%"),
+        Column::of("by octets", "% of the oracle"),
+        Column::of("by the second before", "% of the oracle"),
+        Column::of("while armed", "% of packets"),
         Column::of("factor", "×"),
         Column::of("rules", "mean"),
         Column::of("rules", "most"),
@@ -200,6 +206,9 @@ fn table(rows: &[Row], measured: &[Vec<Found>]) -> Table {
             Cell::Text(format!("{least:.2} - {most:.2}")),
             Cell::Number(mean(&|it| it.octet_share() * 100.0), 1),
             Cell::Number(mean(&|it| it.of_oracle() * 100.0), 1),
+            Cell::Number(mean(&|it| it.part_of_oracle(it.by_octets) * 100.0), 1),
+            Cell::Number(mean(&|it| it.part_of_oracle(it.by_second_before) * 100.0), 1),
+            Cell::Number(mean(&|it| it.while_armed as f64 * 100.0 / it.packets.max(1) as f64), 2),
             Cell::Number(mean(&Found::factor), 2),
             Cell::Number(mean(&|it| it.mean_rules), 0),
             Cell::Number(mean(&|it| it.most_rules as f64), 0),

@@ -55,6 +55,11 @@ pub(super) struct Found {
     pub(super) octets_on_switch: u64,
     /// Packets of the largest rules of each second, as many as the switch held on average in that second.
     pub(super) by_oracle: u64,
+    /// Packets of as many rules with most octets in that second, and with most octets in the second before.
+    pub(super) by_octets: u64,
+    pub(super) by_second_before: u64,
+    /// Packets that the switch left to the software, since their rule was armed there.
+    pub(super) while_armed: u64,
     /// The mean and the greatest number of rules on the switch.
     pub(super) mean_rules: f64,
     pub(super) most_rules: usize,
@@ -84,6 +89,11 @@ impl Found {
     /// The share of the packets that the oracle would have forwarded which the switch has forwarded.
     pub(super) fn of_oracle(&self) -> f64 {
         self.on_switch as f64 / self.by_oracle.max(1) as f64
+    }
+
+    /// The share of the packets of the oracle that rules chosen in another way have.
+    pub(super) fn part_of_oracle(&self, packets: u64) -> f64 {
+        packets as f64 / self.by_oracle.max(1) as f64
     }
 
     /// How many times as many packets as the software alone, if the software is what limits.
@@ -156,22 +166,24 @@ pub(super) fn run(
     };
     let mut packets = Vec::new();
     let mut rules_by_second = 0.0;
+    let mut before = Vec::new();
     for second in 0..conditions.seconds {
         progress(second);
         trace.advance(Span::from_secs(1), &mut packets);
         if second == conditions.warm_up {
             run.begin_to_count();
         }
-        let mut sizes: Vec<u32> = Vec::new();
+        let mut sizes: Vec<Size> = Vec::new();
         let (mut sum, mut samples) = (0_usize, 0_usize);
         for (place, packet) in packets.iter().enumerate() {
             run.packet(packet);
             let rule = conditions.unit.of(packet) as usize;
             if rule >= sizes.len() {
-                sizes.resize(rule + 1, 0);
+                sizes.resize(rule + 1, Size::default());
             }
             if let Some(size) = sizes.get_mut(rule) {
-                *size += 1;
+                size.packets += 1;
+                size.octets += u64::from(packet.octets);
             }
             if place % 1024 == 0 {
                 sum += run.moves.len();
@@ -180,9 +192,8 @@ pub(super) fn run(
         }
         let mean = sum as f64 / samples.max(1) as f64;
         rules_by_second += mean;
-        sizes.sort_unstable_by(|one, other| other.cmp(one));
-        run.found.by_oracle +=
-            sizes.iter().take(mean.round() as usize).map(|size| u64::from(*size)).sum::<u64>();
+        run.found.choose_with_hindsight(&sizes, &before, mean.round() as usize);
+        before = largest(&sizes, |size| size.octets);
     }
     let statistics = run.moves.statistics();
     let mut found = run.found;
@@ -193,6 +204,32 @@ pub(super) fn run(
     found.again = statistics.again - found.again;
     found.gave_up = statistics.gave_up - found.gave_up;
     found
+}
+
+/// The packets of a rule in a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    packets: u64,
+    octets: u64,
+}
+
+/// The rules with packets, the largest first.
+fn largest(sizes: &[Size], of: impl Fn(&Size) -> u64) -> Vec<usize> {
+    let mut rules: Vec<usize> = (0..sizes.len()).filter(|rule| sizes[*rule].packets > 0).collect();
+    rules.sort_by_key(|rule| std::cmp::Reverse(of(&sizes[*rule])));
+    rules
+}
+
+impl Found {
+    /// What so many rules would have carried in a second, chosen by its packets, its octets, or the octets of the second before.
+    fn choose_with_hindsight(&mut self, sizes: &[Size], before: &[usize], rules: usize) {
+        let packets = |chosen: &[usize]| -> u64 {
+            chosen.iter().take(rules).filter_map(|rule| sizes.get(*rule)).map(|size| size.packets).sum()
+        };
+        self.by_oracle += packets(&largest(sizes, |size| size.packets));
+        self.by_octets += packets(&largest(sizes, |size| size.octets));
+        self.by_second_before += packets(before);
+    }
 }
 
 const fn rule(number: u32) -> Rule {
@@ -244,6 +281,7 @@ impl Run<'_> {
                 state.uncounted += u64::from(packet.octets);
                 return;
             }
+            self.found.while_armed += 1;
         }
         state.leaves = now + self.conditions.stay;
         self.placement.observe(now, rule(number), packet.octets.into());

@@ -38,6 +38,8 @@ fn placement_by_rate_holds_its_promises() {
     for row in ["by rate, 1 Mbit/s", "by rate, 0.1 Mbit/s", "by rate, 0.1 Mbit/s, UEs"] {
         assert_eq!(number(&outcome, row, "overtaken"), 0.0, "{outcome}");
         assert!(number(&outcome, row, "of the oracle") > 60.0, "{outcome}");
+        let octets = number(&outcome, row, "by octets");
+        assert!(octets <= 100.0 && octets > number(&outcome, row, "by the second before"), "{outcome}");
     }
     assert!(
         number(&outcome, "thesis as written, 1 Mbit/s", "packets on the switch") < shares[0] / 5.0,
