@@ -290,6 +290,19 @@ pub enum Problem {
     /// Several packet threads for one switch.
     #[error("upf.dataplane switch has one packet thread: set upf.workers.count to 1 or auto")]
     OneSwitch,
+    /// The packets of a switch pass elsewhere.
+    #[error(
+        "upf.dataplane switch has no packet thread that could answer: remove the key, or use another data plane"
+    )]
+    AcceleratedSwitch,
+    /// One packet thread has all sessions.
+    #[error(
+        "{count} packet threads (upf.workers.count): so far one packet thread answers alone; set upf.workers.count to 1"
+    )]
+    AcceleratedWorkers {
+        /// The number of packet threads.
+        count: usize,
+    },
     /// The P4 program always decrements TTL and hop limit.
     #[error("upf.dataplane switch always decrements the TTL: remove the key, or use another data plane")]
     SwitchHops,

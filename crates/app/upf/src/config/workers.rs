@@ -82,6 +82,12 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     if upf.dataplane.is_switch() && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneSwitch));
     }
+    if upf.pfcp.accelerate && upf.dataplane.is_switch() {
+        found.push(("upf.pfcp.accelerate".into(), Problem::AcceleratedSwitch));
+    }
+    if upf.pfcp.accelerate && count > 1 {
+        found.push(("upf.pfcp.accelerate".into(), Problem::AcceleratedWorkers { count }));
+    }
     if upf.dataplane.is_switch() && !upf.routing.decrement_ttl {
         found.push(("upf.routing.decrement_ttl".into(), Problem::SwitchHops));
     }
