@@ -30,7 +30,7 @@ pub(crate) fn worker_setups(
         }
         let parts = Parts { config, topology: own, limits, address_space: budget.address_space() };
         let data_plane = config.upf.dataplane.build(&parts)?;
-        setups.push(WorkerSetup { data_plane, ports, schedule: schedule(config, number)? });
+        setups.push(WorkerSetup { data_plane, ports, schedule: schedule(config, number)?, n4: None });
     }
     Ok(setups)
 }

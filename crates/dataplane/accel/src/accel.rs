@@ -2,12 +2,14 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use causeway_model::RuleSet;
-use causeway_types::{FSeid, NodeId, Seid, Teid, Time};
+use causeway_model::{LocalEndpoints, RuleSet};
+use causeway_types::{FSeid, FarId, Ipv4Net, NetworkInstance, NodeId, NtpSeconds, Seid, Teid, Time};
 
 use crate::MAX_ANSWER;
 use crate::answer::Created;
-use crate::class::{CpFSeid, Establishment, HEADER, Kind, Modification, Peer, Request, TunnelRequest, fits};
+use crate::class::{
+    Action, CpFSeid, Establishment, HEADER, Kind, Misfit, Modification, Peer, Request, TunnelRequest, fits,
+};
 use crate::config::{Config, INDEX_BITS, NotPossible};
 use crate::keys::{Collision, KeyTable, Owner};
 use crate::reason::{Counters, Reason};
@@ -39,6 +41,8 @@ pub struct Accel {
     smfs: Smfs,
     /// Keys of N4 that found no place.
     missing_keys: u64,
+    /// Prefixes of sessions of N4, each with its number of sessions: no UE here has an address of them.
+    nets: Vec<(Ipv4Net, u32)>,
     /// The next index that [`Accel::sweep`] looks at.
     sweep: u32,
     counters: Counters,
@@ -46,6 +50,7 @@ pub struct Accel {
 
 /// What becomes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a message allocates nothing")]
 pub enum Verdict {
     /// The first `len` octets of the buffer are the answer, to be sent to where the request came from.
     Answered {
@@ -65,6 +70,7 @@ pub enum Verdict {
 
 /// What changes in the data plane, before the answer leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a message allocates nothing")]
 pub enum Effect {
     /// Nothing: the answer repeats an earlier one, or refuses.
     Nothing,
@@ -75,10 +81,14 @@ pub enum Effect {
         /// The sessions that give way.
         expired: [Option<u32>; EXPIRED],
     },
-    /// The rules of a session change.
+    /// The rules of a session change, or the action of a FAR is set again.
     Change {
         /// Its index.
         session: u32,
+        /// Its rules before.
+        before: Rules,
+        /// The FARs whose action is set, even to what it was.
+        instructed: [Option<FarId>; 2],
         /// The tunnel that gets an End Marker.
         end_marker: Option<Peer>,
         /// The session that gives way.
@@ -109,10 +119,27 @@ pub struct Adopted {
     /// The request that established it, and the last modifications, the oldest first: a repeated one gets the same
     /// answer from N4.
     pub answered: Vec<Answered>,
+    /// The answer to each of these requests.
+    pub answers: Vec<Vec<u8>>,
+}
+
+/// A session as others see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct View<'a> {
+    /// The UPF's SEID.
+    pub seid: Seid,
+    /// The CP F-SEID.
+    pub cp: FSeid,
+    /// The Node ID of the SMF.
+    pub node: Ipv4Addr,
+    /// When it was established.
+    pub since: Time,
+    /// Its rules.
+    pub rules: &'a Rules,
 }
 
 /// A key that sessions of N4 and those here must not share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reservation {
     /// A CP F-SEID: the SMF's host and its SEID.
     Cp(Ipv4Addr, Seid),
@@ -148,6 +175,7 @@ impl Accel {
             teids: KeyTable::new(keys, seed.wrapping_add(2)),
             smfs: Smfs::new(config.smfs),
             missing_keys: 0,
+            nets: Vec::new(),
             sweep: 0,
             counters: Counters::default(),
             config,
@@ -172,7 +200,19 @@ impl Accel {
         datagram: &[u8],
         answer: &mut [u8; MAX_ANSWER],
     ) -> Verdict {
-        let result = match fits(&self.config.class, datagram) {
+        self.parsed(now, from, datagram, fits(&self.config.class, datagram), answer)
+    }
+
+    /// The same with what [`fits`] said about the datagram, which needs nothing of the state.
+    pub fn parsed(
+        &mut self,
+        now: Time,
+        from: SocketAddrV4,
+        datagram: &[u8],
+        request: Result<Request<'_>, Misfit>,
+        answer: &mut [u8; MAX_ANSWER],
+    ) -> Verdict {
+        let result = match request {
             Ok(request) => self.request(now, from, &request, answer),
             Err(misfit) => Err(Refused::from(Reason::from(misfit)).about(self.named(from, datagram))),
         };
@@ -191,13 +231,18 @@ impl Accel {
         let [flags, _, _, _, s0, s1, s2, s3, s4, s5, s6, s7, ..] = *head;
         let seid = Seid(u64::from_be_bytes([s0, s1, s2, s3, s4, s5, s6, s7]));
         let (index, entry) = self.find(seid).filter(|_| flags & 1 != 0)?;
-        (entry.state == State::Live && self.is_smf_of(entry, from)).then_some(index)
+        (entry.state.is_here() && self.is_smf_of(entry, from)).then_some(index)
     }
 
     fn request(&mut self, now: Time, from: SocketAddrV4, request: &Request<'_>, out: &mut Answer) -> Outcome {
         let answered = Answered { sequence: request.sequence, port: from.port(), digest: request.digest };
+        let smf = self.smfs.by_host(*from.ip()).copied();
+        if smf.is_some_and(|smf| smf.held > 0) {
+            let adopt = self.find(request.seid).filter(|(_, entry)| self.is_smf_of(entry, from));
+            return Err(Refused::from(Reason::Held).about(adopt.map(|(index, _)| index)));
+        }
         if let Kind::Establish(establishment) = &request.kind {
-            return match self.smfs.by_host(*from.ip()).copied() {
+            return match smf {
                 Some(smf) => self.establish(now, &smf, establishment, answered, out),
                 None if self.smfs.others => Err(Reason::Smf.into()),
                 None => {
@@ -212,6 +257,7 @@ impl Accel {
         let (cp, templates) = (entry.cp, &self.config.templates);
         if entry.recent.contains(&Some(answered)) {
             self.counters.repeated += 1;
+            self.counters.repeated_modifications += 1;
             return Ok((templates.modified(cp, request.sequence, out), Effect::Nothing));
         }
         match (&request.kind, entry.state) {
@@ -227,8 +273,10 @@ impl Accel {
             }
             (Kind::Delete { .. }, State::Gone(by)) if by == answered => {
                 self.counters.repeated += 1;
+                self.counters.repeated_deletions += 1;
                 Ok((templates.deleted(cp, request.sequence, out), Effect::Nothing))
             }
+            (_, State::Leaving) => Err(Refused { reason: Reason::AtN4, adopt: Some(index) }),
             _ => Err(Reason::Session.into()),
         }
     }
@@ -260,7 +308,7 @@ impl Accel {
                     let id = (request.cp.seid, answered.sequence);
                     return Ok((self.config.templates.established(id, up, created, out), Effect::Nothing));
                 }
-                Some((index, entry)) if entry.state == State::Live => {
+                Some((index, entry)) if entry.state.is_here() => {
                     refused = Some(Refused { reason: Reason::InUse, adopt: Some(index) });
                 }
                 Some(_) => {}
@@ -277,6 +325,9 @@ impl Accel {
             return Err(Reason::KeysMissing.into());
         }
         let mut rules = Rules::new(&self.config, request)?;
+        if rules.ues().any(|ue| self.is_of_net(ue)) {
+            return Err(Reason::Address.into());
+        }
         let index = self.entries.peek_free().ok_or(Reason::Full)?;
         let ue = rules.downlink.map(|downlink| u32::from(downlink.ue));
         let teid = Some(rules.uplink.teid).filter(|_| rules.uplink.chosen == Chosen::BySmf);
@@ -300,6 +351,7 @@ impl Accel {
         let Some(entry) = self.entries.get(index) else { return Err(Reason::Full.into()) };
         let (up, created) = (self.seid(index, entry), self.created(index, entry));
         self.counters.established += 1;
+        self.smfs.count(smf.generation, 1);
         let len = self.config.templates.established((request.cp.seid, answered.sequence), up, created, out);
         Ok((len, Effect::Install { session: index, expired }))
     }
@@ -325,6 +377,9 @@ impl Accel {
         if ue.is_some() && self.missing_keys > 0 {
             return Err(to_n4(Reason::KeysMissing));
         }
+        if after.ues().any(|ue| self.is_of_net(ue)) {
+            return Err(to_n4(Reason::Address));
+        }
         let stale = self.claimable_ue(ue).map_err(|refused| to_n4(refused.reason))?;
         if let Some(ue) = ue {
             let claimed = claim(&mut self.ues, ue, stale, Owner::Session(index));
@@ -337,10 +392,16 @@ impl Accel {
         }
         self.counters.modified += 1;
         let len = self.config.templates.modified(cp, answered.sequence, out);
-        let effect = if after == rules {
+        let instructed =
+            request.fars.map(|update| update.filter(|far| far.action.is_some()).map(|far| far.id));
+        // A downlink that goes on buffering is reported again.
+        let buffers = after.downlink.is_some_and(|downlink| {
+            matches!(downlink.action, Action::Buffer { .. }) && instructed.contains(&Some(downlink.far))
+        });
+        let effect = if after == rules && !buffers {
             Effect::Nothing
         } else {
-            Effect::Change { session: index, end_marker, expired: stale }
+            Effect::Change { session: index, before: rules, instructed, end_marker, expired: stale }
         };
         Ok((len, effect))
     }
@@ -370,7 +431,7 @@ impl Accel {
             return self.is_claimable(owner);
         }
         match self.session_of_chosen_teid(teid) {
-            Some((index, entry)) if entry.state == State::Live => self.is_claimable(Owner::Session(index)),
+            Some((index, entry)) if entry.state.is_here() => self.is_claimable(Owner::Session(index)),
             Some((_, entry)) if entry.state == State::Adopted => Err(Reason::AtN4.into()),
             _ => Ok(None),
         }
@@ -433,6 +494,7 @@ impl Accel {
         let Some(entry) = self.entries.get_mut(index) else { return };
         let (rules, key) = (entry.rules, (entry.smf, entry.cp.0));
         entry.state = state;
+        self.smfs.count(key.0, -1);
         if let Some(downlink) = rules.and_then(|rules| rules.downlink) {
             self.ues.remove(downlink.ue.into(), Owner::Session(index));
         }
@@ -450,6 +512,10 @@ impl Accel {
     fn expire(&mut self, index: u32) {
         self.end(index, State::Free);
         self.counters.expired += 1;
+    }
+
+    fn is_of_net(&self, ue: Ipv4Addr) -> bool {
+        self.nets.iter().any(|(net, _)| net.contains(&ue))
     }
 
     fn is_valid(&self, index: u32) -> bool {
@@ -563,14 +629,42 @@ impl Accel {
 
     /// The rules and the SEID of the session with this index, if it is live.
     pub fn session(&self, index: u32) -> Option<(Seid, &Rules)> {
-        let entry = self.entries.get(index).filter(|entry| entry.state == State::Live)?;
+        let entry = self.entries.get(index).filter(|entry| entry.state.is_here())?;
         Some((self.seid(index, entry), entry.rules.as_ref()?))
+    }
+
+    /// The live session with this index, unless its SMF has restarted.
+    pub fn view(&self, index: u32) -> Option<View<'_>> {
+        let entry = self.entries.get(index).filter(|entry| entry.state.is_here())?;
+        let smf = self.smfs.of_generation(entry.smf)?;
+        Some(View {
+            seid: self.seid(index, entry),
+            cp: FSeid { seid: entry.cp, addr: smf.host.into() },
+            node: smf.node,
+            since: entry.since,
+            rules: entry.rules.as_ref()?,
+        })
+    }
+
+    /// No index from this one on was ever used.
+    pub const fn index_end(&self) -> u32 {
+        self.entries.end()
+    }
+
+    /// The SEID that the last session of this index has or had.
+    pub fn seid_of(&self, index: u32) -> Option<Seid> {
+        self.entries.get(index).map(|entry| self.seid(index, entry))
+    }
+
+    /// The number of live sessions of this SMF. O(1).
+    pub fn sessions_of(&self, host: Ipv4Addr) -> u32 {
+        self.smfs.by_host(host).map_or(0, |smf| smf.sessions)
     }
 
     /// The index of the live session with this SEID.
     pub fn index_of(&self, seid: Seid) -> Option<u32> {
         let (index, entry) = self.find(seid)?;
-        (entry.state == State::Live && self.is_valid(index)).then_some(index)
+        (entry.state.is_here() && self.is_valid(index)).then_some(index)
     }
 
     /// The live session that has this key.
@@ -580,9 +674,7 @@ impl Accel {
                 let generation = self.smfs.by_host(host)?.generation;
                 let is_live = |owner: &Owner| match owner {
                     Owner::N4 => false,
-                    Owner::Session(index) => {
-                        self.entries.get(*index).is_some_and(|it| it.state == State::Live)
-                    }
+                    Owner::Session(index) => self.entries.get(*index).is_some_and(|it| it.state.is_here()),
                 };
                 self.cps.owners((generation, seid.0)).find(is_live)
             }
@@ -593,21 +685,73 @@ impl Accel {
             }),
         };
         let Some(Owner::Session(index)) = owner else { return None };
-        let is_live = self.entries.get(index).is_some_and(|entry| entry.state == State::Live);
+        let is_live = self.entries.get(index).is_some_and(|entry| entry.state.is_here());
         (is_live && self.is_valid(index)).then_some(index)
     }
 
     /// The rules of a live session in the form that N4 and the data planes share. Allocates.
     pub fn rule_set(&self, index: u32) -> Option<RuleSet> {
-        self.session(index).map(|(_, rules)| rules.to_rule_set(&self.config))
+        self.session(index).map(|(_, rules)| self.rule_set_of(rules))
+    }
+
+    /// Rules of a session here in that form. Allocates.
+    pub fn rule_set_of(&self, rules: &Rules) -> RuleSet {
+        rules.to_rule_set(&self.config)
+    }
+
+    /// The data network of a session with these rules: where its packets come from or go to on the core side.
+    pub fn network_of(&self, rules: &Rules) -> Option<&NetworkInstance> {
+        let of_downlink = rules.downlink.and_then(|downlink| downlink.network);
+        let number = of_downlink.or_else(|| rules.uplink.to.and_then(|(_, network)| network))?;
+        self.config.networks.get(usize::from(number)).map(|(_, name)| name)
+    }
+
+    /// N4 takes this session over soon: its messages are N4's from now on. [`Accel::adopt`] completes it.
+    pub fn leave(&mut self, index: u32) {
+        if let Some(entry) = self.entries.get_mut(index).filter(|entry| entry.state == State::Live) {
+            entry.state = State::Leaving;
+        }
+    }
+
+    /// The data plane refused what [`Effect::Install`] says: there is no such session.
+    pub fn undo_install(&mut self, index: u32) {
+        if self.session(index).is_some() {
+            self.end(index, State::Free);
+            self.counters.established -= 1;
+        }
+    }
+
+    /// The data plane refused what [`Effect::Change`] says: the session has the rules before, and is N4's soon, which
+    /// answers the request.
+    pub fn undo_change(&mut self, index: u32, before: &Rules) {
+        let Some(entry) = self.entries.get_mut(index).filter(|entry| entry.state.is_here()) else { return };
+        let after = entry.rules.replace(*before);
+        entry.forget_last();
+        let new = after.and_then(|rules| rules.downlink).filter(|_| before.downlink.is_none());
+        if let Some(downlink) = new {
+            self.ues.remove(downlink.ue.into(), Owner::Session(index));
+        }
+        self.counters.modified -= 1;
+        self.leave(index);
     }
 
     /// N4 takes a live session over: its keys are N4's from now on, and its index is not used until
     /// [`Accel::give_back`]. `None`: there is no such session, or its SMF has restarted. Allocates.
     pub fn adopt(&mut self, index: u32) -> Option<Adopted> {
-        let entry = *self.entries.get(index).filter(|entry| entry.state == State::Live)?;
+        let entry = *self.entries.get(index).filter(|entry| entry.state.is_here())?;
         let smf = *self.smfs.of_generation(entry.smf)?;
         let rules = entry.rules?;
+        let answered: Vec<_> = std::iter::once(entry.origin).chain(entry.answered()).collect();
+        let answer = |(number, request): (usize, &Answered)| {
+            let (mut out, templates) = ([0; MAX_ANSWER], &self.config.templates);
+            let (up, created) = (self.seid(index, &entry), self.created(index, &entry));
+            let len = match number {
+                0 => templates.established((entry.cp, request.sequence), up, created, &mut out),
+                _ => templates.modified(entry.cp, request.sequence, &mut out),
+            };
+            out[..len].to_vec()
+        };
+        let answers = answered.iter().enumerate().map(answer).collect();
         let adopted = Adopted {
             seid: self.seid(index, &entry),
             cp: FSeid { seid: entry.cp, addr: smf.host.into() },
@@ -615,7 +759,8 @@ impl Accel {
             since: entry.since,
             rules: rules.to_rule_set(&self.config),
             choose_id: if let Chosen::ByUpf(id) = rules.uplink.chosen { id } else { None },
-            answered: std::iter::once(entry.origin).chain(entry.answered()).collect(),
+            answered,
+            answers,
         };
         let owner = Owner::Session(index);
         self.cps.pass((entry.smf, entry.cp.0), owner, Owner::N4);
@@ -628,6 +773,7 @@ impl Accel {
         if let Some(entry) = self.entries.get_mut(index) {
             entry.state = State::Adopted;
         }
+        self.smfs.count(entry.smf, -1);
         self.counters.adopted += 1;
         Some(adopted)
     }
@@ -675,6 +821,32 @@ impl Accel {
         Ok(expired)
     }
 
+    /// N4 has this key.
+    pub fn is_of_n4(&self, key: Reservation) -> bool {
+        match key {
+            Reservation::Cp(host, seid) => self
+                .smfs
+                .by_host(host)
+                .is_some_and(|smf| self.cps.owners((smf.generation, seid.0)).any(|owner| owner == Owner::N4)),
+            Reservation::Ue(ip) => self.ues.find(ip.into()) == Some(Owner::N4),
+            Reservation::Teid(teid) => self.teids.find(teid.value()) == Some(Owner::N4),
+        }
+    }
+
+    /// A session of N4 has addresses of this prefix, which no UE here has: N4 adopts those first.
+    pub fn reserve_net(&mut self, net: Ipv4Net) {
+        match self.nets.iter_mut().find(|(known, _)| *known == net) {
+            Some((_, sessions)) => *sessions += 1,
+            None => self.nets.push((net, 1)),
+        }
+    }
+
+    /// A session of N4 no longer has this prefix.
+    pub fn unreserve_net(&mut self, net: Ipv4Net) {
+        self.nets.iter_mut().filter(|(known, _)| *known == net).for_each(|(_, sessions)| *sessions -= 1);
+        self.nets.retain(|(_, sessions)| *sessions > 0);
+    }
+
     /// A session of N4 no longer has this key. N4 keeps a CP F-SEID as long as it may repeat the response to the request
     /// that established the session: until then, the same request is none for a new session here.
     pub fn unreserve(&mut self, key: Reservation) {
@@ -714,9 +886,35 @@ impl Accel {
         self.smfs.restart(host);
     }
 
+    /// The data networks and the own addresses are those of these endpoints from now on. Sessions keep their networks.
+    pub fn set_endpoints(&mut self, endpoints: &LocalEndpoints) {
+        self.config.set_endpoints(endpoints);
+    }
+
+    /// The Recovery Time Stamp that N4 knows of the SMF.
+    pub fn set_recovery(&mut self, host: Ipv4Addr, recovery: NtpSeconds) {
+        self.smfs.set_recovery(host, recovery);
+    }
+
+    /// N4 knows this Recovery Time Stamp of the SMF: a message with it tells nothing new.
+    pub fn is_stamp_of(&self, host: Ipv4Addr, recovery: NtpSeconds) -> bool {
+        self.smfs.by_host(host).is_some_and(|smf| smf.recovery == Some(recovery))
+    }
+
     /// Whether the SMF may establish sessions.
     pub fn set_open(&mut self, host: Ipv4Addr, is_open: bool) {
         self.smfs.set_open(host, is_open);
+    }
+
+    /// N4 has yet to read a message that may change what it knows of the SMF, for example of its restart: all later
+    /// messages of the SMF go to N4, so that it reads them in their order. Counts. False: the SMF is not in the table.
+    pub fn hold(&mut self, host: Ipv4Addr) -> bool {
+        self.smfs.hold(host, 1)
+    }
+
+    /// N4 has read a message that was held.
+    pub fn unhold(&mut self, host: Ipv4Addr) {
+        self.smfs.hold(host, -1);
     }
 
     /// Whether hosts are associated that the table does not have: requests of unknown hosts are then N4's to refuse.
@@ -729,7 +927,7 @@ impl Accel {
         for _ in 0..most.min(self.entries.len()) {
             let index = self.sweep;
             self.sweep = (index + 1) % self.entries.len().max(1);
-            let is_live = self.entries.get(index).is_some_and(|entry| entry.state == State::Live);
+            let is_live = self.entries.get(index).is_some_and(|entry| entry.state.is_here());
             if is_live && !self.is_valid(index) {
                 self.expire(index);
                 removed(index);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_model::{Capabilities, LocalEndpoints};
 use causeway_pfcp::{self as pfcp, Ie};
-use causeway_types::{DualIp, Ipv4Net, NetworkInstance, NodeId, TeidScheme};
+use causeway_types::{DualIp, Ipv4Net, NetworkInstance, NodeId, Teid, TeidScheme};
 
 use crate::Class;
 use crate::answer::Templates;
@@ -57,6 +57,8 @@ pub struct Config {
     pub seid_tag: u16,
     /// The slot of the first TEID that is chosen here; N4 chooses none of this and the following slots.
     pub first_slot: u32,
+    /// N4 chooses TEIDs of the slots from 1 to this one. Those that an SMF chose among them go to N4.
+    pub last_slot_of_n4: u32,
     /// How TEIDs are made of slots and generations; the same as N4's.
     pub teids: TeidScheme,
     /// Makes the places of keys unpredictable.
@@ -92,7 +94,6 @@ impl Config {
         if endpoints.networks.is_empty() {
             return Err(NotPossible::NoNetwork);
         }
-        let v4 = |ip: &IpAddr| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None };
         let ends: Vec<_> = endpoints.n6_tunnels.iter().filter_map(|end| end.addr.v4).chain([gtpu]).collect();
         Ok(Self {
             class: Class {
@@ -105,13 +106,14 @@ impl Config {
             smfs: 64,
             seid_tag: 0xacce,
             first_slot: 1,
+            last_slot_of_n4: 0,
             teids: TeidScheme::default(),
             seed: 0,
             reserved_addresses: Vec::new(),
             gtpu,
             has_v6: endpoint.addr.v6.is_some() && capabilities.outer_ipv6,
             networks: endpoints.networks.iter().flat_map(forms).collect(),
-            own: endpoints.own.iter().filter_map(v4).collect(),
+            own: own_addresses(endpoints),
             ends,
             templates: Templates::new(node, address, gtpu).ok_or(NotPossible::Node)?,
         })
@@ -124,10 +126,32 @@ impl Config {
         Self { class: Class { end_markers, buffering, ..class }, ..self }
     }
 
+    /// Networks that are there no more are not found; the numbers of all others stay.
+    pub(crate) fn set_endpoints(&mut self, endpoints: &LocalEndpoints) {
+        let forms: Vec<_> = endpoints.networks.iter().flat_map(forms).collect();
+        for (octets, name) in &mut self.networks {
+            if !forms.iter().any(|(form, it)| form == octets && it == name) {
+                octets.clear();
+            }
+        }
+        for form in forms {
+            // A number has eight bits.
+            if !self.networks.contains(&form) && self.networks.len() < usize::from(u8::MAX) {
+                self.networks.push(form);
+            }
+        }
+        self.own = own_addresses(endpoints);
+    }
+
     /// The number of a network by its octets in a message.
     pub(crate) fn network(&self, octets: &[u8]) -> Option<u8> {
-        let at = self.networks.iter().position(|(form, _)| form == octets)?;
+        let at = self.networks.iter().position(|(form, _)| form == octets && !form.is_empty())?;
         u8::try_from(at).ok()
+    }
+
+    /// N4 may choose this TEID.
+    pub(crate) fn is_of_n4(&self, teid: Teid) -> bool {
+        self.teids.parts(teid).0 <= self.last_slot_of_n4 && self.last_slot_of_n4 > 0
     }
 
     /// A UE of the class may have the address. N4 accepts others as well.
@@ -140,8 +164,16 @@ impl Config {
 
     /// A gNB of the class may have the address. N4 accepts others as well.
     pub(crate) fn may_be_peer(&self, ip: Ipv4Addr) -> bool {
-        is_usual(ip) && !self.ends.contains(&ip)
+        // A UPF at a loopback address has its gNBs there.
+        let is_near = ip.is_loopback() && self.gtpu.is_loopback();
+        (is_usual(ip) || is_near) && !self.ends.contains(&ip)
     }
+}
+
+/// The IPv4 addresses of the UPF that no UE may have.
+fn own_addresses(endpoints: &LocalEndpoints) -> Vec<Ipv4Addr> {
+    let v4 = |ip: &IpAddr| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None };
+    endpoints.own.iter().filter_map(v4).collect()
 }
 
 /// The forms in which SMFs send the name of a network: text, and labels of DNS.

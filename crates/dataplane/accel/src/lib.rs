@@ -70,7 +70,7 @@ mod rules;
 mod session;
 mod smfs;
 
-pub use accel::{Accel, Adopted, Effect, Occupancy, Reservation, Unavailable, Verdict};
+pub use accel::{Accel, Adopted, Effect, Occupancy, Reservation, Unavailable, Verdict, View};
 pub use answer::MAX_ANSWER;
 pub use class::{
     Action, Class, CoreSide, CpFSeid, Direction, Establishment, FarUpdate, Kind, Misfit, Modification,

@@ -36,11 +36,13 @@ pub enum Reason {
     KeysMissing,
     /// The session is not here, or not the sender's.
     Session,
+    /// N4 has yet to read an earlier message about the node of the SMF.
+    Held,
 }
 
 impl Reason {
     /// All reasons, with the last part of the name of their counter. Misfits are one by their kind.
-    pub const NAMES: [&'static str; 21] = [
+    pub const NAMES: [&'static str; 22] = [
         "header",
         "message",
         "length",
@@ -62,6 +64,7 @@ impl Reason {
         "collision",
         "keys_missing",
         "session",
+        "held",
     ];
 
     /// The index in [`Reason::NAMES`].
@@ -88,6 +91,7 @@ impl Reason {
             Self::Collision => 18,
             Self::KeysMissing => 19,
             Self::Session => 20,
+            Self::Held => 21,
         }
     }
 }
@@ -118,6 +122,10 @@ pub struct Counters {
     pub deleted: u64,
     /// Answers repeated for repeated requests.
     pub repeated: u64,
+    /// Of these, those for modifications.
+    pub repeated_modifications: u64,
+    /// The same for deletions.
+    pub repeated_deletions: u64,
     /// Establishments of SMFs without association, refused with cause 72.
     pub not_associated: u64,
     /// Messages for N4, by [`Reason::index`].

@@ -107,7 +107,9 @@ impl Rules {
     pub(crate) fn new(config: &Config, request: &Establishment<'_>) -> Result<Self, Reason> {
         let Direction { pdr, far } = &request.uplink;
         let (teid, chosen) = match pdr.pdi.tunnel.ok_or(Reason::Rules)? {
-            TunnelRequest::Assigned(teid, addr) if addr == config.gtpu => (teid.value(), Chosen::BySmf),
+            TunnelRequest::Assigned(teid, addr) if addr == config.gtpu && !config.is_of_n4(teid) => {
+                (teid.value(), Chosen::BySmf)
+            }
             TunnelRequest::Assigned(..) => return Err(Reason::Tunnel),
             TunnelRequest::Choose { v6: true, .. } if config.has_v6 => return Err(Reason::Tunnel),
             TunnelRequest::Choose { id, .. } => (0, Chosen::ByUpf(id)),
@@ -164,6 +166,27 @@ impl Rules {
             self.downlink = Some(downlink);
         }
         if self.is_of_one_ue() && self.has_its_qers() { Ok((self, end_marker)) } else { Err(Reason::Rules) }
+    }
+
+    /// The addresses of the UE.
+    pub fn ues(&self) -> impl Iterator<Item = Ipv4Addr> + use<> {
+        self.uplink.ue.into_iter().chain(self.downlink.map(|downlink| downlink.ue))
+    }
+
+    /// The rules without the values that differ from session to session: equal for sessions of one policy.
+    #[must_use]
+    pub fn shape(mut self) -> Self {
+        let unknown = Ipv4Addr::UNSPECIFIED;
+        self.uplink.teid = 0;
+        self.uplink.ue = self.uplink.ue.map(|_| unknown);
+        if let Some(downlink) = &mut self.downlink {
+            downlink.ue = unknown;
+            let peer = downlink.to.as_mut().and_then(|to| to.peer.as_mut());
+            if let (Some(peer), Some(teid)) = (peer, Teid::new(1)) {
+                *peer = Peer { teid, addr: unknown };
+            }
+        }
+        self
     }
 
     fn is_of_one_ue(&self) -> bool {

@@ -32,10 +32,19 @@ pub(crate) enum State {
     Free,
     /// It has a session.
     Live,
+    /// It has a session that N4 takes over soon: its messages are N4's.
+    Leaving,
     /// Its session was deleted by this request; until the index is used again, repeated requests get their answers.
     Gone(Answered),
     /// N4 has adopted the session, and gives the index back when it ends.
     Adopted,
+}
+
+impl State {
+    /// The entry has a session, and its keys.
+    pub(crate) const fn is_here(self) -> bool {
+        matches!(self, Self::Live | Self::Leaving)
+    }
 }
 
 /// An entry.
@@ -95,6 +104,14 @@ impl Entry {
         }
         self.next_recent = (self.next_recent + 1) % REPEATS as u8;
     }
+
+    /// The last modification was not answered. An older one that it replaced stays unknown.
+    pub(crate) fn forget_last(&mut self) {
+        self.next_recent = (self.next_recent + REPEATS as u8 - 1) % REPEATS as u8;
+        if let Some(place) = self.recent.get_mut(usize::from(self.next_recent)) {
+            *place = None;
+        }
+    }
 }
 
 const NONE: u32 = u32::MAX;
@@ -106,6 +123,8 @@ pub(crate) struct Entries {
     first_free: u32,
     last_free: u32,
     free: u32,
+    /// No index from this one on was ever used.
+    end: u32,
 }
 
 impl Entries {
@@ -115,7 +134,7 @@ impl Entries {
             entry.next_free = next;
         }
         let last_free = sessions.checked_sub(1).unwrap_or(NONE);
-        Self { all, first_free: if sessions > 0 { 0 } else { NONE }, last_free, free: sessions }
+        Self { all, first_free: if sessions > 0 { 0 } else { NONE }, last_free, free: sessions, end: 0 }
     }
 
     pub(crate) fn get(&self, index: u32) -> Option<&Entry> {
@@ -128,6 +147,11 @@ impl Entries {
 
     pub(crate) fn len(&self) -> u32 {
         self.all.len() as u32
+    }
+
+    /// No index from this one on was ever used.
+    pub(crate) const fn end(&self) -> u32 {
+        self.end
     }
 
     /// Entries without a session.
@@ -148,6 +172,7 @@ impl Entries {
             self.last_free = NONE;
         }
         self.free -= 1;
+        self.end = self.end.max(index + 1);
         Some(index)
     }
 

@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use causeway_types::NtpSeconds;
+
 /// An associated SMF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Smf {
@@ -13,6 +15,12 @@ pub(crate) struct Smf {
     pub(crate) generation: u32,
     /// It may establish sessions.
     pub(crate) is_open: bool,
+    /// Its Recovery Time Stamp, if it is known.
+    pub(crate) recovery: Option<NtpSeconds>,
+    /// Its live sessions.
+    pub(crate) sessions: u32,
+    /// Messages that N4 reads before any later one of the SMF.
+    pub(crate) held: u32,
 }
 
 /// The table of associated SMFs is full, so this one is served by N4.
@@ -58,7 +66,7 @@ impl Smfs {
             return Err(SmfsFull);
         }
         let generation = self.next_generation();
-        self.all.push(Smf { host, node, generation, is_open: true });
+        self.all.push(Smf { host, node, generation, is_open: true, recovery: None, sessions: 0, held: 0 });
         Ok(())
     }
 
@@ -70,7 +78,26 @@ impl Smfs {
     pub(crate) fn restart(&mut self, host: Ipv4Addr) {
         let generation = self.next_generation();
         if let Some(smf) = self.all.iter_mut().find(|smf| smf.host == host) {
-            smf.generation = generation;
+            (smf.generation, smf.sessions) = (generation, 0);
+        }
+    }
+
+    /// An SMF of this generation has one session more or less.
+    pub(crate) fn count(&mut self, generation: u32, more: i32) {
+        if let Some(smf) = self.all.iter_mut().find(|smf| smf.generation == generation) {
+            smf.sessions = smf.sessions.saturating_add_signed(more);
+        }
+    }
+
+    /// N4 has one message more or less to read before others.
+    pub(crate) fn hold(&mut self, host: Ipv4Addr, more: i32) -> bool {
+        let smf = self.all.iter_mut().find(|smf| smf.host == host);
+        smf.map(|smf| smf.held = smf.held.saturating_add_signed(more)).is_some()
+    }
+
+    pub(crate) fn set_recovery(&mut self, host: Ipv4Addr, recovery: NtpSeconds) {
+        if let Some(smf) = self.all.iter_mut().find(|smf| smf.host == host) {
+            smf.recovery = Some(recovery);
         }
     }
 

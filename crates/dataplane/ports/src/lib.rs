@@ -56,7 +56,7 @@ pub use advertised::AdvertisedPort;
 pub use counters::{Counter, CounterUnit, Counters};
 pub use error::PortError;
 pub use fault_injector::{FaultCounts, FaultInjector, Faults};
-pub use poll::{MAX_PORTS, Ready, Waker, wait};
+pub use poll::{MAX_OTHERS, MAX_PORTS, Ready, Waker, wait, wait_with};
 pub use port::Port;
 pub use reconnect::{PortEvent, ReconnectingPort};
 pub use share::PortSharing;

@@ -13,6 +13,9 @@ use crate::Port;
 /// The maximum number of ports in one [`wait`].
 pub const MAX_PORTS: usize = 63;
 
+/// The maximum number of other descriptors in one [`wait_with`].
+pub const MAX_OTHERS: usize = 16;
+
 /// Wakes a thread in [`wait`] from another thread. One call wakes it once, also when it precedes the wait.
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
@@ -56,6 +59,8 @@ impl AsFd for Waker {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
     ports: u64,
+    /// One of the other descriptors has something to receive.
+    pub others: bool,
     /// The waker was signalled; it is now reset.
     pub woken: bool,
 }
@@ -88,8 +93,22 @@ pub fn wait<'a>(
     waker: Option<&'a Waker>,
     timeout: Option<Duration>,
 ) -> io::Result<Ready> {
+    wait_with(ports, [], waker, timeout)
+}
+
+/// The same, or until one of the other descriptors has something to receive; those after the first [`MAX_OTHERS`] are not
+/// checked.
+///
+/// # Errors
+/// As for [`wait`].
+pub fn wait_with<'a>(
+    ports: impl IntoIterator<Item = &'a dyn Port>,
+    others: impl IntoIterator<Item = BorrowedFd<'a>>,
+    waker: Option<&'a Waker>,
+    timeout: Option<Duration>,
+) -> io::Result<Ready> {
     let mut ready = Ready::default();
-    let mut fds = ArrayVec::<PollFd<'a>, { MAX_PORTS + 1 }>::new();
+    let mut fds = ArrayVec::<PollFd<'a>, { MAX_PORTS + MAX_OTHERS + 1 }>::new();
     let mut indices = ArrayVec::<usize, MAX_PORTS>::new();
     for (index, port) in ports.into_iter().take(MAX_PORTS).enumerate() {
         if port.has_pending() {
@@ -99,6 +118,9 @@ pub fn wait<'a>(
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
             indices.push(index);
         }
+    }
+    for other in others.into_iter().take(MAX_OTHERS) {
+        fds.push(PollFd::from_borrowed_fd(other, PollFlags::IN));
     }
     if let Some(waker) = waker {
         fds.push(PollFd::from_borrowed_fd(waker.as_fd(), PollFlags::IN));
@@ -113,6 +135,8 @@ pub fn wait<'a>(
             ready.set(*index);
         }
     }
+    let of_others = fds.get(indices.len()..fds.len() - usize::from(waker.is_some())).unwrap_or_default();
+    ready.others = of_others.iter().any(|fd| !fd.revents().is_empty());
     ready.woken = waker.is_some_and(Waker::reset);
     Ok(ready)
 }

@@ -52,7 +52,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     if options.sockets {
         return sockets::run(&options, common);
     }
-    if options.simple {
+    if options.simple && !options.sockets {
         return Ok(vec![simple::run(&options, common, &mut Progress::new())?]);
     }
     let conditions = Conditions::here(IoCost::Net).with(

@@ -25,8 +25,9 @@ pub struct Options {
     /// Differences between the establishments of two sessions
     #[arg(long, alias = "wording", value_enum, value_delimiter = ',', default_values_t = Options::default().variant)]
     pub variant: Vec<RequestVariant>,
-    /// Measure only simple requests, which a data plane can answer itself, beside N4; part of a run of several combinations
-    #[arg(long, conflicts_with = "sockets")]
+    /// Measure only simple requests, which a data plane can answer itself, beside N4; part of a run of several combinations. With
+    /// `--sockets`: answered by the control thread, and by the packet thread (`upf.pfcp.accelerate`)
+    #[arg(long)]
     pub simple: bool,
     /// Send the requests to the daemon over sockets instead, in a network namespace
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Simple requests, which a data plane can answer itself (`docs/accel.md`): N4 beside the data plane's own answers, in memory.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use causeway_accel::{Accel, Config, MAX_ANSWER, NotPossible, Verdict};
@@ -114,7 +114,7 @@ impl By {
 }
 
 fn accel(sessions: u32) -> Result<Accel, NotPossible> {
-    let upf = std::net::Ipv4Addr::new(192, 0, 2, 1);
+    let upf = Ipv4Addr::new(192, 0, 2, 1);
     let node = causeway_types::NodeId::Ip(upf.into());
     let mut config = Config::new(&node, DualIp::from(upf), &topology().endpoints(), &capabilities(sessions))?;
     (config.sessions, config.keys) = (sessions, sessions);
@@ -174,7 +174,7 @@ impl Bench {
         for first in (0..self.sessions).step_by(CHUNK as usize) {
             let numbers = first..self.sessions.min(first + CHUNK);
             let requests: Vec<_> =
-                numbers.map(|number| establishment(number, self.next_sequence())).collect();
+                numbers.map(|number| establishment(SMF, number, self.next_sequence())).collect();
             let spent = self.serve(Operation::Establish, &requests)?;
             let seids: Vec<_> = self.server.answers().into_iter().filter_map(up_seid).collect();
             self.seids.extend(seids);
@@ -202,7 +202,7 @@ impl Bench {
         let seid = self.seids.get(number as usize).copied().unwrap_or(Seid(0));
         let sequence = self.next_sequence();
         match operation {
-            Operation::Establish => establishment(number, sequence),
+            Operation::Establish => establishment(SMF, number, sequence),
             Operation::Activate => requests::handover(seid, number, 0, sequence),
             Operation::Handover => requests::handover(seid, number, 1, sequence),
             Operation::Delete => requests::deletion(seid, sequence),
@@ -224,8 +224,8 @@ impl Bench {
     }
 }
 
-/// 2 PDRs, 2 FARs, 1 QER; the tunnel of the gNB comes later.
-fn establishment(number: u32, sequence: u32) -> Vec<u8> {
+/// 2 PDRs, 2 FARs, 1 QER of a session of this SMF; the tunnel of the gNB comes later.
+pub(super) fn establishment(smf: Ipv4Addr, number: u32, sequence: u32) -> Vec<u8> {
     let dnn = Network::new("internet");
     let network = || Some(NetworkInstance::from(&dnn));
     let ue = |destination| UeIpAddress { ipv4: Some(ue(number)), destination, ..UeIpAddress::default() };
@@ -261,12 +261,12 @@ fn establishment(number: u32, sequence: u32) -> Vec<u8> {
     let rate = Bitrate::from_kbps(100_000).unwrap_or_default();
     let mbr = Some(Mbr { uplink: rate, downlink: rate });
     let qer = CreateQer { mbr, qfi: Some(qfi), ..CreateQer::new(QerId(1), GateStatus::OPEN) };
-    let cp = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(SMF) };
+    let cp = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(smf) };
     let request = SessionEstablishmentRequest {
         create_qers: [qer].into(),
         pdn_type: Some(PdnType::Ipv4),
         dnn: Some(Dnn::from(&dnn)),
-        ..SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), cp, pdrs, fars)
+        ..SessionEstablishmentRequest::new(NodeId::Ip(smf.into()), cp, pdrs, fars)
     };
     encode(request.into(), Some(Seid(0)), sequence)
 }

@@ -115,6 +115,7 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
         max_associations: pfcp
             .value("max_associations", values::number(1..=10_000))
             .unwrap_or(default.max_associations),
+        accelerate: pfcp.value("accelerate", values::flag).unwrap_or(default.accelerate),
     }
 }
 

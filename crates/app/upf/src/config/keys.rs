@@ -89,6 +89,7 @@ pub const KEYS: &[Key] = &[
     live("upf.pfcp.smf[].address", "none", "addresses and prefixes of that SMF, comma-separated"),
     live("upf.pfcp.smf[].set", "none", "SMF set of the SMF; SMFs without this key belong to none"),
     key("upf.pfcp.max_associations", "64", "maximum number of associated SMFs"),
+    key("upf.pfcp.accelerate", "false", "true: packet threads answer simple session requests themselves"),
     key(
         "upf.gtpu.mode",
         "udp",

@@ -49,6 +49,8 @@ pub struct Pfcp {
     pub allow: Vec<IpNet>,
     /// Maximum number of associations.
     pub max_associations: u32,
+    /// Packet threads answer simple session requests themselves.
+    pub accelerate: bool,
 }
 
 impl Default for Pfcp {
@@ -70,6 +72,7 @@ impl Default for Pfcp {
             smf: Vec::new(),
             allow: Vec::new(),
             max_associations: 64,
+            accelerate: false,
         }
     }
 }

@@ -317,6 +317,22 @@ pub enum Problem {
         /// The name of the data plane.
         dataplane: &'static str,
     },
+    /// The packets of a switch pass elsewhere.
+    #[error(
+        "upf.dataplane {dataplane} has no packet thread that could answer: remove the key, or use fastpath"
+    )]
+    AcceleratedSwitch {
+        /// The name of the data plane.
+        dataplane: &'static str,
+    },
+    /// One packet thread has all sessions.
+    #[error(
+        "{count} packet threads (upf.workers.count): so far one packet thread answers alone; set upf.workers.count to 1"
+    )]
+    AcceleratedWorkers {
+        /// The number of packet threads.
+        count: usize,
+    },
     /// The P4 program always decrements TTL and hop limit.
     #[error("upf.dataplane {dataplane} always decrements the TTL: remove the key, or use another data plane")]
     SwitchHops {

@@ -83,6 +83,12 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     if upf.dataplane.has_switch() && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneSwitch { dataplane }));
     }
+    if upf.pfcp.accelerate && upf.dataplane.has_switch() {
+        found.push(("upf.pfcp.accelerate".into(), Problem::AcceleratedSwitch { dataplane }));
+    }
+    if upf.pfcp.accelerate && count > 1 {
+        found.push(("upf.pfcp.accelerate".into(), Problem::AcceleratedWorkers { count }));
+    }
     if upf.dataplane.has_switch() && !upf.routing.decrement_ttl {
         found.push(("upf.routing.decrement_ttl".into(), Problem::SwitchHops { dataplane }));
     }

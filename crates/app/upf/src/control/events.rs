@@ -8,6 +8,7 @@ use causeway_model::SessionChange;
 use causeway_n4::{ApplyId, Notice};
 use causeway_types::{Seid, Time, WallClock};
 
+use crate::direct::Change;
 use crate::management::EventSender;
 use crate::management::views::{EventView, HeavyHitterView, TimedEvent};
 
@@ -52,6 +53,18 @@ impl Events {
         if let Some(event) = self.in_flight.remove(id).filter(|_| is_applied) {
             self.send(now, clock, &event);
         }
+    }
+
+    /// A packet thread has changed a session.
+    pub(super) fn session(&mut self, now: Time, clock: WallClock, seid: Seid, change: Change) {
+        let Seid(seid) = seid;
+        let seid = format!("{seid:#x}");
+        let event = match change {
+            Change::Established => EventView::SessionEstablished { seid },
+            Change::Modified => EventView::SessionModified { seid },
+            Change::Deleted => EventView::SessionDeleted { seid },
+        };
+        self.send(now, clock, &event);
     }
 
     /// A notice of N4.

@@ -99,6 +99,11 @@ impl Log {
         });
     }
 
+    /// Messages are logged.
+    pub(super) fn wants_messages(&self) -> bool {
+        is_enabled(Level::TRACE)
+    }
+
     /// A PFCP message that was received or is sent; its contents are not logged.
     pub(super) fn message(
         &mut self,

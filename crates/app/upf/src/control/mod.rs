@@ -1,5 +1,6 @@
 //! The control thread: connects N4 with its sockets, its timers and the packet threads.
 
+mod direct;
 mod events;
 mod gtpu_paths;
 mod kernel_routes;
@@ -32,6 +33,7 @@ use tracing::info;
 use crate::clock::Clock;
 use crate::config::{Session, Upf};
 use crate::daemon::{OwnerRequest, Totals};
+use crate::direct::{Direct, DirectOwner};
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status, PortCounters};
@@ -51,6 +53,7 @@ use sockets::Sockets;
 use timer::WakeTimer;
 
 pub(crate) use networks::network_of;
+pub(crate) use request_times::Histogram;
 pub(crate) use settings::state_machine;
 
 /// Maximum number of queued requests of the management server.
@@ -98,6 +101,8 @@ pub(crate) struct ControlInputs {
     pub(crate) config: watch::Sender<Arc<Upf>>,
     pub(crate) translation: AddressTranslation,
     pub(crate) n4: Vec<UdpSocket>,
+    /// What packet threads that answer N4 themselves share with this thread.
+    pub(crate) direct: Option<Arc<Direct>>,
     pub(crate) machine: HostWatch,
     /// Subscribed before the first reading of `machine`, so that no change between them is lost.
     pub(crate) address_monitor: Result<AddressMonitor, PortError>,
@@ -138,6 +143,13 @@ pub(crate) async fn run(
     let (control, asks) = mpsc::channel(MAX_REQUESTS);
     n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
+    let direct = given.direct.map(|direct| {
+        Box::new(DirectOwner::new(direct, &n4, &given.topology, settings::v4_pools(&given.upf.session)))
+    });
+    let mut sockets = Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?;
+    if direct.is_some() {
+        sockets = sockets.only_send_v4();
+    }
     let routes = FramedRoutes::new(&given.upf.session);
     let kernel = KernelRoutes::start(&given.upf, given.translation).map_err(RunError::Sockets)?;
     let in_force = given.config.subscribe();
@@ -160,7 +172,8 @@ pub(crate) async fn run(
         clock: given.clock,
         wall: Wall::new(given.clock, given.wall),
         worker,
-        sockets: Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?,
+        sockets,
+        direct,
         log: Log::default(),
         machine: given.machine,
         changes: AddressChanges::new(given.address_monitor),
@@ -193,6 +206,8 @@ struct Control {
     wall: Wall,
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
+    /// N4 in the packet threads.
+    direct: Option<Box<DirectOwner>>,
     log: Log,
     machine: HostWatch,
     changes: AddressChanges,
@@ -231,6 +246,7 @@ impl Control {
         loop {
             heartbeat.set_activity(Activity::Outputs);
             self.apply_outputs();
+            self.follow_direct();
             // The packet threads run while responses are sent.
             self.worker.wake();
             heartbeat.set_activity(Activity::Sending);
@@ -263,6 +279,8 @@ impl Control {
                 () = rung.notified() => {
                     heartbeat.beat();
                     self.look_at_memory();
+                self.leave_memory();
+                self.log_unsent();
                     self.remove_drained();
                 }
                 Some(ask) = self.asks.recv() => {
@@ -340,6 +358,7 @@ impl Control {
     }
 
     fn answer(&mut self, ask: ManagementRequest) {
+        let Some(ask) = self.answer_direct(ask) else { return };
         let now = self.clock.now();
         match ask {
             ManagementRequest::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
@@ -347,7 +366,8 @@ impl Control {
             ManagementRequest::Drain { is_draining, reply } => {
                 self.drain(is_draining);
                 // The client may have left.
-                let _ = reply.send(self.n4.session_count() as u64);
+                let direct = self.direct.as_ref().map_or(0, |direct| direct.len());
+                let _ = reply.send(self.n4.session_count() as u64 + direct);
             }
             ManagementRequest::Subscribe { sender, reply } => {
                 self.events.subscribe(sender);
@@ -356,13 +376,16 @@ impl Control {
             }
             ask => {
                 let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
-                let status = || N4Status {
-                    memory,
-                    networks: self.networks.status(),
-                    paths: self.paths.status(),
-                    latencies: self.times.status(),
-                    session_limit: u64::from(self.session_limit),
-                    ..views::status(&self.n4, self.sockets.dropped())
+                let dropped = self.sockets.dropped();
+                let status = || {
+                    self.status_with_direct(N4Status {
+                        memory,
+                        networks: self.networks.status(),
+                        paths: self.paths.status(),
+                        latencies: self.times.status(),
+                        session_limit: u64::from(self.session_limit),
+                        ..views::status(&self.n4, dropped)
+                    })
                 };
                 views::answer(&self.n4, status, ask);
             }
@@ -377,6 +400,11 @@ impl Control {
             }
             self.control_watch.heartbeat.set_activity(Activity::N4Sockets);
             let Some((from, datagram)) = self.sockets.receive() else { break };
+            if self.direct.is_some() {
+                let datagram = datagram.to_vec();
+                self.datagram_beside(from, &datagram);
+                continue;
+            }
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             let now = self.clock.now();
             self.log.message(|| now, "received", from, datagram);
@@ -384,6 +412,16 @@ impl Control {
             self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }
+    }
+
+    /// Processes a datagram.
+    fn datagram(&mut self, from: SocketAddr, datagram: &[u8]) {
+        self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
+        let now = self.clock.now();
+        self.log.message(|| now, "received", from, datagram);
+        messages(datagram).for_each(|header| self.times.received(now, from, &header));
+        self.n4.datagram(now, from, datagram);
+        self.apply_outputs();
     }
 
     /// Processes the reports already queued, in order, up to one that the packet threads have ended.
@@ -407,6 +445,7 @@ impl Control {
                 self.events.applied(now, self.n4.wall_clock(), &id, result.is_ok());
                 let is_gone = matches!(&result, Ok(_) | Err(ApplyError::UnknownSession(_)));
                 self.networks.applied(id, result.is_ok(), is_gone);
+                self.direct_applied(id, result.is_ok(), is_gone);
                 self.n4.applied(now, id, result);
             }
             Report::Event(event) => {
@@ -414,8 +453,10 @@ impl Control {
                 self.log.event(now, &event);
                 self.events.data_plane(now, self.n4.wall_clock(), &event);
                 self.paths.event(&event);
+                self.before_event(&event);
                 self.n4.event(now, event);
             }
+            Report::Direct(report) => self.direct_report(report),
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
         }
         None
@@ -434,6 +475,7 @@ impl Control {
                 let now = self.clock.now();
                 self.events.applied(now, self.n4.wall_clock(), &id, false);
                 self.networks.applied(id, false, false);
+                self.direct_applied(id, false, false);
                 let error = ApplyError::Backend(BackendError::Refused { reason });
                 self.n4.applied(now, id, Err(error));
             }
@@ -462,6 +504,7 @@ impl Control {
                     self.log.plan(|| self.clock.now(), &plan);
                     self.events.plan(id, &plan);
                     self.networks.submitted(id, &plan);
+                    self.direct_plan(id, &plan);
                     if let Some(outside) =
                         plan.change.installed().and_then(|session| self.networks.address_outside(session))
                     {
@@ -498,7 +541,10 @@ impl Control {
 
     fn stop(&mut self, stop: Stop) {
         match stop {
-            Stop::Graceful => self.n4.shutdown(self.clock.now()),
+            Stop::Graceful => {
+                self.with_direct(|direct, now, adopting| direct.adopt_all(now, adopting));
+                self.n4.shutdown(self.clock.now());
+            }
             Stop::Now => drop(self.worker.stop()),
         }
     }

@@ -29,11 +29,42 @@ pub(super) struct Sockets {
 
 struct Socket {
     local: SocketAddr,
-    /// Reports readability only, so that sending causes no events.
-    socket: AsyncFd<UdpSocket>,
+    socket: Endpoint,
     outbox: DatagramSender,
     /// The last drop counter of the kernel, which wraps.
     overruns: u32,
+}
+
+/// Where the datagrams of a socket are received.
+enum Endpoint {
+    /// Here. Reports readability only, so that sending causes no events.
+    Here(AsyncFd<UdpSocket>),
+    /// Elsewhere: what arrives does not wake this thread.
+    Elsewhere(UdpSocket),
+}
+
+impl Endpoint {
+    fn get_ref(&self) -> &UdpSocket {
+        match self {
+            Self::Here(socket) => socket.get_ref(),
+            Self::Elsewhere(socket) => socket,
+        }
+    }
+
+    /// The socket, if its datagrams are received here.
+    const fn received(&self) -> Option<&AsyncFd<UdpSocket>> {
+        match self {
+            Self::Here(socket) => Some(socket),
+            Self::Elsewhere(_) => None,
+        }
+    }
+
+    fn elsewhere(self) -> Self {
+        match self {
+            Self::Here(socket) => Self::Elsewhere(socket.into_inner()),
+            Self::Elsewhere(socket) => Self::Elsewhere(socket),
+        }
+    }
 }
 
 impl Sockets {
@@ -46,6 +77,7 @@ impl Sockets {
             let local = socket.local_addr()?;
             #[expect(deprecated, reason = "the socket owns its descriptor, which stays open and the same")]
             let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
+            let socket = Endpoint::Here(socket);
             Ok(Socket { local, socket, outbox: DatagramSender::new(joins), overruns: 0 })
         };
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
@@ -73,9 +105,9 @@ impl Sockets {
         }
         let count = self.sockets.len();
         for index in (self.first..count).chain(0..self.first) {
-            let Some(socket) = self.sockets.get(index) else { continue };
+            let Some(socket) = self.sockets.get(index).and_then(|it| it.socket.received()) else { continue };
             // Readiness is reported again only after a read found no datagram.
-            while let Poll::Ready(ready) = socket.socket.poll_read_ready(context) {
+            while let Poll::Ready(ready) = socket.poll_read_ready(context) {
                 let mut ready = ready?;
                 match ready.try_io(|socket| self.inbox.fill(socket.get_ref())) {
                     Ok(filled) => {
@@ -99,9 +131,9 @@ impl Sockets {
             let count = self.sockets.len();
             let mut turns = (self.first..count).chain(0..self.first);
             let filled = turns.find(|index| {
-                let socket = self.sockets.get(*index);
+                let socket = self.sockets.get(*index).and_then(|it| it.socket.received());
                 let fill = |socket: &UdpSocket| self.inbox.fill(socket);
-                socket.is_some_and(|it| it.socket.try_io(Interest::READABLE, fill).is_ok())
+                socket.is_some_and(|it| it.try_io(Interest::READABLE, fill).is_ok())
             })?;
             self.poll_first(filled);
         }
@@ -112,6 +144,24 @@ impl Sockets {
             received.insert(from.ip(), *by);
         }
         Some((from, datagram))
+    }
+
+    /// The datagrams of sockets of IPv4 are received elsewhere; they are sent from here as well.
+    pub(super) fn only_send_v4(self) -> Self {
+        let of = |it: Socket| match it.local {
+            SocketAddr::V4(_) => Socket { socket: it.socket.elsewhere(), ..it },
+            SocketAddr::V6(_) => it,
+        };
+        Self { sockets: self.sockets.into_iter().map(of).collect(), ..self }
+    }
+
+    /// What is sent to this peer comes from this socket.
+    pub(super) fn answer_from(&mut self, peer: SocketAddr, socket: usize) {
+        let same_version = self.sockets.iter().filter(|it| it.local.is_ipv4() == peer.is_ipv4()).count();
+        let has_room = self.received.len() < MAX_PEERS || self.received.contains_key(&peer.ip());
+        if same_version > 1 && has_room {
+            self.received.insert(peer.ip(), socket);
+        }
     }
 
     /// The number of datagrams that the kernel dropped because a buffer was full.

@@ -8,7 +8,7 @@ use std::{io, mem};
 use causeway_dataplane::{EchoConfig, HeavyHitterSettings, HostReachability, Plan, Settings, Topology};
 use causeway_model::Applications;
 use causeway_ports::Waker;
-use causeway_types::{Span, WallClock};
+use causeway_types::{Seid, Span, WallClock};
 use tokio::sync::mpsc;
 
 use super::directory::Directory;
@@ -23,6 +23,7 @@ use super::session_keys::NewPaths;
 use super::thread::{PacketThread, WorkerMessage, channel};
 use crate::clock::Clock;
 use crate::data_planes::BoxedDataPlane;
+use crate::direct::DirectN4;
 use crate::watchdog::WatchedThread;
 
 /// Capacity of the directory for each session, in entries: a tunnel in each direction, an IPv4 and an IPv6 address.
@@ -39,6 +40,8 @@ pub struct WorkerSetup {
     pub ports: PortSet,
     /// The core and polling mode of the thread.
     pub schedule: Schedule,
+    /// N4 that this thread receives itself.
+    pub n4: Option<Box<DirectN4>>,
 }
 
 /// The packet threads. Dropping the handle stops them.
@@ -71,7 +74,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         clock: Clock,
         schedule: Schedule,
     ) -> io::Result<Self> {
-        Self::start(vec![WorkerSetup { data_plane, ports, schedule }], clock, |_, _| (None, Vec::new()))
+        Self::start(vec![WorkerSetup { data_plane, ports, schedule, n4: None }], clock, |_, _| {
+            (None, Vec::new())
+        })
     }
 
     /// Starts a thread for each setup. Each owns a part of the sessions, at most `max_sessions` in all, with this
@@ -108,7 +113,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         let mut peers = peers.into_iter();
         let mut threads = Vec::new();
         for (number, (setup, notifier)) in setups.into_iter().zip(notifiers).enumerate() {
-            let WorkerSetup { mut data_plane, ports, schedule } = setup;
+            let WorkerSetup { mut data_plane, ports, schedule, n4 } = setup;
             data_plane.set_waker(Arc::clone(&notifier).into());
             let packets = PacketLoop::new(
                 data_plane,
@@ -118,6 +123,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 schedule.busy_poll,
                 peers.next(),
             );
+            let packets = packets.with_n4(n4);
             threads.push(PacketThread::spawn(number, packets, notifier, schedule, message.clone())?);
         }
         let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
@@ -138,6 +144,11 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 true
             }
         }
+    }
+
+    /// Queues the removal of a session that is not N4's until [`WorkerHandle::wake`] is called.
+    pub(crate) fn remove(&mut self, session: Seid) {
+        let _ = self.queue(FIRST_WORKER, Command::Remove(session));
     }
 
     /// Queues the applications to detect until [`WorkerHandle::wake`] is called.

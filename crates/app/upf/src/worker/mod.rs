@@ -27,6 +27,7 @@ pub use messages::{PlacedRules, Report, Snapshot, SnapshotClient, Turns};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
+pub(crate) use session_keys::{SessionKey, SessionKeys};
 pub(crate) use watch::{
     Missed, MissedPackets, Observation, Observations, PacketImage, ProcessedPacket, SentPacket, WATCHES,
     Watch, WatchKeys,

@@ -7,9 +7,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Applied, ApplyError, Counters, DropReason, PlanId, ReceiveSource};
+use causeway_dataplane::{
+    Applied, ApplyError, Counters, DropReason, Event, PacketEngine, Plan, PlanId, ReceiveSource,
+};
 use causeway_packet::{BATCH, Batch};
-use causeway_ports::{MAX_PORTS, PortError, Ready, wait};
+use causeway_ports::{MAX_PORTS, PortError, Ready, wait_with};
+use causeway_types::Time;
 
 use super::context::WorkerContext;
 use super::fairness::{BatchFill, Fairness, Owner};
@@ -22,6 +25,7 @@ use super::thread::Reports;
 use super::watch::Watches;
 use crate::clock::Clock;
 use crate::data_planes::BoxedDataPlane;
+use crate::direct::{DirectN4, DirectReport, Turn};
 use crate::watchdog::Activity;
 
 /// The plans in flight, with their keys.
@@ -56,6 +60,9 @@ const COMMANDS: usize = 32;
 
 /// Number of commands whose state is prefetched while earlier ones are executed.
 const PREFETCHED_COMMANDS: usize = 6;
+
+/// The number of plans that nobody waits for.
+const UNKNOWN: PlanId = PlanId(u64::MAX - 2);
 
 /// The reason for which the loop ends.
 pub(super) enum End {
@@ -93,6 +100,39 @@ pub(super) struct PacketLoop {
     watches: Option<Box<Watches>>,
     /// The present turn has received packets.
     has_packets: bool,
+    /// N4 that this thread receives itself.
+    n4: Option<Box<DirectN4>>,
+}
+
+/// A turn for N4.
+struct N4Turn<'a, K> {
+    context: &'a mut WorkerContext,
+    clock: Clock,
+    reports: &'a Reports<K>,
+}
+
+impl<K> Turn for N4Turn<'_, K> {
+    type End = End;
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn data_plane(&mut self) -> &mut dyn PacketEngine {
+        self.context.data_plane()
+    }
+
+    fn flush(&mut self) -> Result<(), End> {
+        Ok(self.context.flush()?)
+    }
+
+    fn report(&mut self, report: DirectReport) -> Result<(), End> {
+        self.reports.send(Report::Direct(report))
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), End> {
+        self.reports.send(Report::Event(event))
+    }
 }
 
 impl PacketLoop {
@@ -121,7 +161,13 @@ impl PacketLoop {
             turns,
             watches: None,
             has_packets: false,
+            n4: None,
         }
+    }
+
+    /// The same, which receives N4 itself.
+    pub(super) fn with_n4(self, n4: Option<Box<DirectN4>>) -> Self {
+        Self { n4, ..self }
     }
 
     /// Runs until a command or a lost port ends it, then reports the last counters.
@@ -159,6 +205,9 @@ impl PacketLoop {
             }
         }
         self.receive_handoffs()?;
+        if ready.is_none_or(|ready| ready.others) {
+            self.receive_n4(reports)?;
+        }
         self.turns.count(self.has_packets);
         if self.notifier.take_commands_flag() {
             self.notifier.heartbeat().set_activity(Activity::Commands);
@@ -179,10 +228,11 @@ impl PacketLoop {
         self.notifier.heartbeat().set_activity(Activity::Waiting);
         let may_sleep = self.notifier.prepare_sleep() && self.peers.as_ref().is_none_or(WorkerPeers::is_idle);
         let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
-        let ready =
-            wait(self.context.ports().ports(), Some(self.notifier.waker()), timeout).map_err(|source| {
-                End::Lost(PortError::System { operation: "waiting for packets".into(), source })
-            });
+        let others = self.n4.iter().flat_map(|n4| n4.descriptors());
+        let ready = wait_with(self.context.ports().ports(), others, Some(self.notifier.waker()), timeout);
+        let ready = ready.map_err(|source| {
+            End::Lost(PortError::System { operation: "waiting for packets".into(), source })
+        });
         self.notifier.mark_awake();
         ready
     }
@@ -220,6 +270,15 @@ impl PacketLoop {
             }
             self.record_turn(index, BatchFill::Full);
         }
+        Ok(())
+    }
+
+    /// Answers N4, or passes it to the control thread.
+    fn receive_n4<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {
+        let Some(n4) = &mut self.n4 else { return Ok(()) };
+        self.notifier.heartbeat().set_activity(Activity::N4Sockets);
+        let mut turn = N4Turn { context: &mut self.context, clock: self.clock, reports };
+        self.has_packets |= n4.receive(&mut turn)?;
         Ok(())
     }
 
@@ -323,6 +382,12 @@ impl PacketLoop {
                             in_flight.next = PlanId(id.0.wrapping_add(1));
                         }
                     }
+                }
+                Ok(Command::Remove(session)) => {
+                    let now = self.clock.now();
+                    self.context.data_plane().advance(now);
+                    // There is nobody to whom the result matters.
+                    let _ = self.context.data_plane().submit(now, UNKNOWN, &Plan::removal(session));
                 }
                 Ok(Command::Provision(applications)) => {
                     self.context.data_plane().set_applications(&applications);
@@ -444,7 +509,7 @@ impl PacketLoop {
 
 #[cfg(test)]
 mod tests {
-    use causeway_dataplane::{Plan, Topology};
+    use causeway_dataplane::Topology;
     use causeway_fastpath::FastPath;
     use causeway_model::RuleSet;
     use causeway_ports::Waker;

@@ -1,5 +1,6 @@
 //! The daemon and its parts from outside: configuration, packet threads, and whole daemons on sockets and devices.
 
+mod accelerate;
 mod advertise;
 mod application_classes;
 mod common;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod associations;
+mod direct;
 mod pfds;
 mod plan_results;
 mod prefetch;

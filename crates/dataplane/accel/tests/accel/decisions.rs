@@ -349,7 +349,11 @@ fn the_published_class_has_one_pair_a_message() {
     let body = [both.downlink_pdr(), both.downlink_far()].concat();
     let (_, effect) =
         is_answered(&mut accel, 0, &datagram(MODIFICATION, seid, 3, &body)).expect("of the class");
-    assert_eq!(effect, Effect::Change { session: index, end_marker: None, expired: None });
+    let Effect::Change { session, end_marker: None, expired: None, instructed: [None, None], .. } = effect
+    else {
+        panic!("{effect:?}")
+    };
+    assert_eq!(session, index);
     assert_eq!(accel.owner(Reservation::Ue(both.ue)), Some(index));
     let marker = datagram(MODIFICATION, seid, 4, &to_gnb(1, Some(2)));
     assert!(matches!(reason(&mut accel, 0, &marker), Reason::Misfit(Misfit::Value(49))));

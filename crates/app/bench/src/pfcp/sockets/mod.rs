@@ -18,7 +18,7 @@ use causeway_upf::config::{
 
 use super::options::Options;
 use super::requests::Establishments;
-use super::{Operation, RequestVariant, STRIDE, requests, up_seid, uplink_teid};
+use super::{Operation, RequestVariant, STRIDE, requests, simple, up_seid, uplink_teid};
 use crate::kit::{Count, Progress, available_memory, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
@@ -52,20 +52,23 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     let conditions = Conditions::here(IoCost::Gross)
         .with("UPF", format!("control plane on core {others}; packet thread and generator on core {packets}"))
         .with("network", "the loopback of a namespace, one UDP socket on each side")
-        .with("requests", "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter");
+        .with("requests", if options.simple { SIMPLE } else { "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter" });
     let mut report =
         Report::new("pfcp-sockets", "PFCP: requests to the daemon over sockets", conditions, columns());
     let mut progress = Progress::new();
-    let all =
-        options.sessions.iter().flat_map(|sessions| options.variant.iter().map(move |it| (sessions, *it)));
-    for (sessions, variant) in all {
-        progress.stage(format!("pfcp: {sessions} sessions, {variant}, over sockets"));
+    let kinds: Vec<Kind> = match options.simple {
+        true => [false, true].map(|is_accelerated| Kind::Simple { is_accelerated }).into(),
+        false => options.variant.iter().copied().map(Kind::Variant).collect(),
+    };
+    let all = options.sessions.iter().flat_map(|sessions| kinds.iter().map(move |kind| (sessions, *kind)));
+    for (sessions, kind) in all {
+        progress.stage(format!("pfcp: {sessions} sessions, {}, over sockets", kind.name()));
         if available_memory().is_some_and(|octets| octets < sessions.0 * super::SESSION) {
             report.skip(format_args!("{sessions} sessions"), "too little memory");
             continue;
         }
         // The options are checked: it is below 2^32.
-        let mut side = UpfSide::open(sessions.0 as u32, variant, options, cores, nets)?;
+        let mut side = UpfSide::open(sessions.0 as u32, kind, options, cores, nets)?;
         side.run(options, &mut progress, &mut report)?;
     }
     report.note("CPU: of the threads of the control plane, and of the packet thread, including the kernel.");
@@ -90,10 +93,47 @@ fn columns() -> Vec<Column> {
     ]
 }
 
+/// The requests of [`Kind::Simple`].
+const SIMPLE: &str = "2 PDRs, 2 FARs, 1 QER, no URR, no SDF filter; the UPF chooses the TEID";
+
+/// The requests, and who answers them.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Any, the control thread.
+    Variant(RequestVariant),
+    /// Simple ones: the control thread, or the packet thread.
+    Simple { is_accelerated: bool },
+}
+
+impl Kind {
+    fn name(self) -> String {
+        match self {
+            Self::Variant(variant) => variant.to_string(),
+            Self::Simple { is_accelerated: false } => "simple, control thread".to_owned(),
+            Self::Simple { is_accelerated: true } => "simple, packet thread".to_owned(),
+        }
+    }
+
+    /// The Node ID of the SMF. One whose requests a packet thread answers sends them from there.
+    const fn smf(self) -> Ipv4Addr {
+        match self {
+            Self::Variant(_) => requests::SMF,
+            Self::Simple { .. } => SMF_SOCKET,
+        }
+    }
+
+    fn establishment(self, number: u32, sequence: u32) -> Vec<u8> {
+        match self {
+            Self::Variant(variant) => Establishments { variant, n3: UPF_N3 }.request(number, sequence),
+            Self::Simple { .. } => simple::establishment(SMF_SOCKET, number, sequence),
+        }
+    }
+}
+
 /// A UPF, and its SMF.
 struct UpfSide {
     sessions: u32,
-    establishments: Establishments,
+    kind: Kind,
     /// Requests that are measured as one.
     measured: u32,
     smf: Smf,
@@ -117,24 +157,24 @@ struct Load {
 impl UpfSide {
     fn open(
         sessions: u32,
-        variant: RequestVariant,
+        kind: Kind,
         options: &Options,
         cores: Cores,
         nets: &BenchNamespaces,
     ) -> Result<Self, BenchError> {
-        let establishments = Establishments { variant, n3: UPF_N3 };
         let field = Field::build(nets, cores.others)?;
-        let config = config(sessions, &[(requests::SMF, SMF_SOCKET)]);
+        let mut config = config(sessions, &[(kind.smf(), SMF_SOCKET)]);
+        config.upf.pfcp.accelerate = matches!(kind, Kind::Simple { is_accelerated: true });
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
         let running = Running::begin(cores, start)?;
         let mut smf =
-            field.upf.enter(|| Ok(Smf::open(requests::SMF, SMF_SOCKET, (UPF_N4, PFCP_PORT).into())))??;
+            field.upf.enter(|| Ok(Smf::open(kind.smf(), SMF_SOCKET, (UPF_N4, PFCP_PORT).into())))??;
         smf.associate()?;
         let most = sessions / (2 * (options.window.len() * options.traffic.len()).max(1) as u32);
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
         let (seids, tunnels) = (Vec::new(), Vec::new());
         let gnb = traffic::gnb(&field)?;
-        Ok(Self { sessions, establishments, measured, smf, running, seids, tunnels, gnb, _field: field })
+        Ok(Self { sessions, kind, measured, smf, running, seids, tunnels, gnb, _field: field })
     }
 
     fn run(
@@ -173,13 +213,14 @@ impl UpfSide {
 
     fn establish(&mut self, count: u32, window: usize) -> Result<Exchange, BenchError> {
         let first = self.seids.len() as u32 + 1;
-        let how = self.establishments;
-        let requests = (first..first + count).map(|number| move |sequence| how.request(number, sequence));
+        let kind = self.kind;
+        let requests =
+            (first..first + count).map(|number| move |sequence| kind.establishment(number, sequence));
         let exchange = self.smf.ask(Operation::Establish, requests, window)?;
         self.seids.extend(exchange.answers.iter().filter_map(|answer| up_seid(answer)));
         let room = traffic::SESSIONS.saturating_sub(self.tunnels.len());
-        match how.variant {
-            RequestVariant::SmfTeids => {
+        match kind {
+            Kind::Variant(RequestVariant::SmfTeids) => {
                 self.tunnels.extend(
                     (first..)
                         .take(room.min(count as usize))
@@ -237,7 +278,7 @@ impl UpfSide {
             let rate = f64::from(self.measured) / exchange.wall.as_secs_f64() / 1e3;
             report.row([
                 Count(self.sessions.into()).into(),
-                self.establishments.variant.to_string().into(),
+                self.kind.name().into(),
                 operation.to_string().into(),
                 Cell::Count(load.window as u64),
                 Cell::Count(packets),

@@ -28,6 +28,9 @@ pub const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// How long a test waits for what must come. On a busy machine much comes late.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// With this variable, packet threads answer simple session requests in all tests that do not say otherwise.
+pub const ACCELERATE: &str = "CAUSEWAY_ACCELERATE";
+
 /// A loopback address that no other test, in this process or another, uses at the same time.
 pub fn loopback() -> Ipv4Addr {
     static NEXT: AtomicU8 = AtomicU8::new(1);
@@ -54,6 +57,8 @@ pub fn config(at: Ipv4Addr) -> Config {
     pfcp.server = vec![PfcpServer::at(at, 0)];
     pfcp.request_port = RequestPort::Learnt;
     pfcp.retransmission.timeout = Duration::from_millis(200);
+    // The same tests with packet threads that answer simple session requests themselves.
+    pfcp.accelerate = std::env::var_os(ACCELERATE).is_some();
     config
 }
 

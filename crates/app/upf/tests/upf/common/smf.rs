@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use causeway_pfcp::{
     ActivationTime, ApplicationId, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause,
     CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute,
-    GateStatus, Header, HeartbeatRequest, InactivityDetectionTime, MeasurementMethod, Message,
-    NetworkInstance, NodeId, NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi, QueryUrr,
-    RecoveryTimeStamp, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
+    GateStatus, Header, HeartbeatRequest, HeartbeatResponse, InactivityDetectionTime, MeasurementMethod,
+    Message, NetworkInstance, NodeId, NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi,
+    QueryUrr, RecoveryTimeStamp, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
     SessionModificationFlags, SessionModificationRequest, SessionReportResponse, UpdateFar,
     UpdateForwardingParameters, UpdatePdr, UsageReport, UserId,
 };
@@ -66,6 +66,28 @@ impl Smf {
         let mut octets = Vec::new();
         message.encode(seid, sequence, &mut octets).unwrap();
         self.socket.send(&octets).unwrap();
+    }
+
+    /// Sends a datagram as it stands.
+    pub fn send_raw(&self, octets: &[u8]) {
+        self.socket.send(octets).unwrap();
+    }
+
+    /// A request for a session of this UE that buffers its downlink, and notifies.
+    pub fn request_for(&self, cp: FSeid, ue: Ipv4Addr) -> SessionEstablishmentRequest<'static> {
+        let (pdrs, fars) = ([uplink_pdr(ue), downlink_pdr(ue)], [uplink_far(), downlink_far()]);
+        SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars)
+    }
+
+    /// A URR that counts volumes.
+    pub fn counting(&self) -> CreateUrr<'static> {
+        urr()
+    }
+
+    /// Answers a heartbeat of the UPF; as an SMF that has restarted if it `is_new`.
+    pub fn answer_heartbeat(&self, sequence: u32, is_new: bool) {
+        let recovery = RecoveryTimeStamp(NtpSeconds(RECOVERY.0.0 + u32::from(is_new)));
+        self.send(HeartbeatResponse::new(recovery).into(), None, sequence);
     }
 
     /// The next datagram.

@@ -72,7 +72,12 @@ pub(crate) fn bench_of(
         if number > 0 {
             own.routing.echo.interval = Span::ZERO;
         }
-        seats.push(WorkerSetup { data_plane: data_plane(own), ports, schedule: Schedule::default() });
+        seats.push(WorkerSetup {
+            data_plane: data_plane(own),
+            ports,
+            schedule: Schedule::default(),
+            n4: None,
+        });
         gnbs.push(gnb);
         servers.push(server);
     }
@@ -162,7 +167,7 @@ impl Bench {
                     return result;
                 }
                 Report::Event(event) => self.events.push(event),
-                Report::Stopped(_) => panic!("stopped"),
+                Report::Stopped(_) | Report::Direct(_) => panic!("stopped, or N4"),
             }
         }
     }
