@@ -131,6 +131,12 @@ impl Paths {
         std::mem::replace(&mut path.is_down, false)
     }
 
+    /// Whether a path is due. The call is frequent.
+    #[inline]
+    fn is_due(&self, now: Time) -> bool {
+        self.due.first().is_some_and(|(at, _)| *at <= now)
+    }
+
     /// The next path that is due, and its action.
     fn expire(&mut self, now: Time) -> Option<(PathKey, EchoAction)> {
         let (at, of) = *self.due.first().filter(|(at, _)| *at <= now)?;
@@ -215,7 +221,15 @@ impl SlowPath {
     }
 
     /// Sends Echo Requests on the paths that are due, and reports those without a response.
+    #[inline]
     pub(crate) fn expire_paths(&mut self, now: Time) {
+        if self.paths.is_due(now) {
+            self.expire_due_paths(now);
+        }
+    }
+
+    #[inline(never)]
+    fn expire_due_paths(&mut self, now: Time) {
         while let Some(((local, peer), due)) = self.paths.expire(now) {
             match due {
                 EchoAction::SendEcho(sequence) => {

@@ -121,6 +121,7 @@ impl Timers {
 
 impl SlowPath {
     /// Expires the timers that are due, in their order.
+    #[inline]
     pub(crate) fn expire(&mut self, now: Time) {
         while self.expired_session(now).is_some() && self.expire_one(now) {}
     }

@@ -122,6 +122,7 @@ impl DeletionTemplate {
 }
 
 /// The values of a usage report. One with an unknown sequence number is never encoded: the session has the URR.
+#[inline]
 fn values_of(held: &StoredRules, usage: &Usage, clock: WallClock) -> UsageValues {
     let seconds = |time| clock.at(time).to_ntp();
     UsageValues {

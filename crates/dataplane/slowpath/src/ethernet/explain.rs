@@ -26,8 +26,7 @@ impl SlowPath {
         Some(SessionKey::Mac { network: network.clone(), address })
     }
 
-    /// The part of the stations and neighbours that decides on a frame, for a copy of this state with these sessions. That the
-    /// table of all sessions is full is not seen in such a copy.
+    /// The part of the stations and neighbours that decides on a frame, for a copy of this state with these sessions.
     pub(crate) fn ethernet_part(
         &self,
         ingress: &Ingress,

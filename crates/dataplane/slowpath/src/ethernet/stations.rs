@@ -56,6 +56,8 @@ pub(crate) struct Stations {
     owners: BTreeMap<Station, Seid>,
     /// The stations of each session that has any.
     of: BTreeMap<Seid, BTreeMap<Station, StationEntry>>,
+    /// Stations that are not here, since this is a part of a table.
+    elsewhere: usize,
 }
 
 impl Stations {
@@ -71,6 +73,7 @@ impl Stations {
                 part.of.entry(owner).or_default().insert(station.clone(), entry.clone());
             }
         }
+        part.elsewhere = self.len() - part.owners.len();
         part
     }
 
@@ -81,7 +84,7 @@ impl Stations {
 
     /// The number of stations.
     pub(crate) fn len(&self) -> usize {
-        self.owners.len()
+        self.owners.len() + self.elsewhere
     }
 
     /// Records a frame of this station from this session. Returns whether it is new there, and the session that it
@@ -113,7 +116,7 @@ impl Stations {
         }
         let own = self.of.get(&session);
         let is_full = own.map_or(0, BTreeMap::len) >= limits.of_session
-            || owner.is_none() && self.owners.len() >= limits.in_all;
+            || owner.is_none() && self.len() >= limits.in_all;
         if is_full {
             let silent = own.into_iter().flatten().filter(|(_, known)| is_stale(known));
             let oldest = silent.min_by_key(|(_, known)| known.seen).map(|(station, _)| station.clone());

@@ -107,6 +107,7 @@ impl ResponseTemplate {
     }
 
     /// The response with these values, written into `octets`, which are empty. `None`: a value is missing.
+    #[inline]
     pub fn encode(
         &self,
         values: &ResponseValues<'_>,
