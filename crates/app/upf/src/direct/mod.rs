@@ -2,7 +2,7 @@
 //!
 //! A packet thread receives N4 on its own socket. A request of the class of `causeway-accel` it parses, applies to its data
 //! plane and answers in the same turn; everything else it passes to the control thread ([`N4Datagram`]), where N4 adopts
-//! the sessions that it needs. Which side has a session or a key is decided in one place, the tables of [`Direct`], under
+//! the sessions that it needs. Which side has a session or a key is decided in one place, the tables of `Direct`, under
 //! a lock that user packets never take: each session has one owner at every moment.
 
 mod figures;
