@@ -15,7 +15,7 @@ use crate::outcome::{Goal, Outcome};
 
 /// UEs are searched in steps of a block of SRAM words.
 const STEP: u32 = 1024;
-/// More UEs than any pipeline has room for.
+/// More UEs than any pipeline holds.
 const MOST: u32 = 4 << 20;
 /// The firewall of the thesis, of each direction.
 const FIREWALL: u32 = 1000;

@@ -98,7 +98,7 @@ mod tests {
         matrix.map(|row| row.iter().zip(vector).map(|(factor, value)| factor * value).sum())
     }
 
-    /// In Oklab, where equal distances look alike; black and white are 1 apart.
+    /// In Oklab, where equal distances are seen as equal; black and white are 1 apart.
     fn perceived(rgb: [f64; 3]) -> [f64; 3] {
         const CONES: [[f64; 3]; 3] = [
             [0.412_221_470_8, 0.536_332_536_3, 0.051_445_992_9],
@@ -123,7 +123,7 @@ mod tests {
     }
 
     // Input:  all pairs of colours of both themes, as readers with three and with two kinds of cones see them.
-    // Output: no two look alike; each is readable on its ground as WCAG 2.1 asks for graphics (3:1), and text as for
+    // Output: no two can be confused; each is readable on its ground as WCAG 2.1 asks for graphics (3:1), and text as for
     //         text (4.5:1).
     #[test]
     fn colours_differ_for_every_reader() {

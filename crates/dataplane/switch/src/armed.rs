@@ -122,7 +122,7 @@ impl Observation {
         let note = RegisterAction::new(generations, &compare(Relation::Equal), &store(always, 0), holds)?;
         let observe = RegisterAction::new(times, &compare(Relation::NotAfter), &store(unless, 1), holds)?;
         let begin = RegisterAction::new(times, &[], &store(always, 1), Returned::Before(Word::First))?;
-        RegisterAction::check_room(&program.registers, &[note.clone(), observe.clone(), begin.clone()])?;
+        RegisterAction::check_actions(&program.registers, &[note.clone(), observe.clone(), begin.clone()])?;
         Ok(Some(Self { note, observe, begin }))
     }
 

@@ -1,6 +1,6 @@
 //! The side of the control thread: what N4 knows goes into the tables, and N4 adopts the sessions that it needs.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(crate) struct DirectOwner {
     smfs: Vec<DirectSmf>,
     ledger: Ledger,
     /// SEIDs of adopted sessions that are not given back.
-    adopted: HashMap<Seid, ()>,
+    adopted: HashSet<Seid>,
     /// How long N4 repeats an answer.
     lifetime: Span,
     /// The pools from which N4 chooses UE addresses, once it has to.
@@ -64,7 +64,7 @@ impl DirectOwner {
         Self {
             smfs: Vec::new(),
             ledger: Ledger::new(topology.clone(), n4.last_teid_slot()),
-            adopted: HashMap::new(),
+            adopted: HashSet::new(),
             lifetime: n4.config().answer_lifetime,
             pools,
             chooses_ue: false,
@@ -137,7 +137,7 @@ impl DirectOwner {
     pub(crate) fn applied(&mut self, id: ApplyId, is_applied: bool, is_gone: bool) {
         let mut accel = self.direct.tables();
         if let Some(ended) = self.ledger.applied(&mut accel, id, is_applied, is_gone)
-            && self.adopted.remove(&ended).is_some()
+            && self.adopted.remove(&ended)
         {
             accel.give_back(ended);
         }
@@ -292,7 +292,7 @@ impl DirectOwner {
         let cp = Reservation::Cp(adopted.cp.addr.v4.unwrap_or(Ipv4Addr::UNSPECIFIED), adopted.cp.seid);
         let plan = Plan::install(seid, adopted.rules.clone());
         self.ledger.adopted(&self.direct.tables(), &plan, cp);
-        self.adopted.insert(seid, ());
+        self.adopted.insert(seid);
         let session = self.session_of(adopted);
         match adopter.n4().adopt(now, session) {
             Ok(at) => adopter.adopted(at, &plan),

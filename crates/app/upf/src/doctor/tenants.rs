@@ -18,16 +18,19 @@ pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
             findings.push(of_socket(&key, "VXLAN", "udp", at, UdpSocket::bind(at).map(drop)));
         }
         let Some(link) = interfaces.link_of(segment.local) else { continue };
-        let room = link.mtu.saturating_sub(overhead(segment.local.is_ipv4()));
+        let possible = link.mtu.saturating_sub(overhead(segment.local.is_ipv4()));
         let is_its = |dev: &str, mode| dev == segment.name && mode == N6Mode::Vxlan;
         for session in upf.session.iter().filter(|session| is_its(&session.dev, session.mode)) {
-            if session.mtu > room {
+            if session.mtu > possible {
                 let needed = session.mtu + overhead(segment.local.is_ipv4());
                 findings.push(Finding::warning(
                     &key,
-                    format!("MTU {} of {}: the segment has {room}, not {}", link.mtu, link.name, session.mtu),
                     format!(
-                        "`ip link set dev {} mtu {needed}` on the whole path, or upf.session.mtu {room}",
+                        "MTU {} of {}: the MTU of the segment is {possible}, not {}",
+                        link.mtu, link.name, session.mtu
+                    ),
+                    format!(
+                        "`ip link set dev {} mtu {needed}` on the whole path, or upf.session.mtu {possible}",
                         link.name
                     ),
                 ));

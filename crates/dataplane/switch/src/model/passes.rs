@@ -17,7 +17,7 @@ pub struct Bounds {
     pub mirrors: u8,
     /// Octets of a mirrored copy; longer ones are truncated.
     pub mirror_octets: usize,
-    /// Octets of a digest. Tofino 1 has room for [`DIGEST_OCTETS`].
+    /// Octets of a digest. Tofino 1 allows [`DIGEST_OCTETS`].
     pub digest_octets: usize,
     /// Digests that wait for the controller; later ones are lost.
     pub digests_waiting: usize,

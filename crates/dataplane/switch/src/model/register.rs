@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::driver::{Register, RegisterValue, WriteError, ones};
 
-/// The actions that a register's ALU has room for.
+/// The most actions of a register's ALU.
 pub const ACTIONS: usize = 4;
 
 /// A word of a cell.
@@ -161,8 +161,8 @@ pub enum RegisterError {
         /// The word.
         word: Word,
     },
-    /// More actions than the ALU has room for.
-    #[error("register {register}: {actions} actions; the ALU has room for {ACTIONS}")]
+    /// More actions than the ALU can hold.
+    #[error("register {register}: {actions} actions; the ALU holds {ACTIONS}")]
     TooManyActions {
         /// Alias of the register.
         register: String,
@@ -277,11 +277,11 @@ impl RegisterAction {
         Ok(())
     }
 
-    /// Checks that the ALU of each register has room for all of a program's actions.
+    /// Checks that the ALU of each register holds all of a program's actions.
     ///
     /// # Errors
     /// A register has more than [`ACTIONS`] different ones.
-    pub fn check_room(registers: &[Register], actions: &[Self]) -> Result<(), RegisterError> {
+    pub fn check_actions(registers: &[Register], actions: &[Self]) -> Result<(), RegisterError> {
         for register in registers {
             let mut different: Vec<&Self> = Vec::new();
             for action in actions.iter().filter(|action| action.register == register.id) {

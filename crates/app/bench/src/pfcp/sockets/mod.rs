@@ -218,17 +218,17 @@ impl UpfSide {
             (first..first + count).map(|number| move |sequence| kind.establishment(number, sequence));
         let exchange = self.smf.ask(Operation::Establish, requests, window)?;
         self.seids.extend(exchange.answers.iter().filter_map(|answer| up_seid(answer)));
-        let room = traffic::SESSIONS.saturating_sub(self.tunnels.len());
+        let free = traffic::SESSIONS.saturating_sub(self.tunnels.len());
         match kind {
             Kind::Variant(RequestVariant::SmfTeids) => {
                 self.tunnels.extend(
                     (first..)
-                        .take(room.min(count as usize))
+                        .take(free.min(count as usize))
                         .filter_map(|number| Teid::new(requests::smf_teid(number))),
                 );
             }
             _ => {
-                let tunnels = exchange.answers.iter().take(room).filter_map(|answer| uplink_teid(answer));
+                let tunnels = exchange.answers.iter().take(free).filter_map(|answer| uplink_teid(answer));
                 self.tunnels.extend(tunnels);
             }
         }

@@ -196,7 +196,7 @@ fn mirrored_copies_are_truncated() {
     );
 }
 
-// Input:  three digests while two may wait, and one larger than Tofino 1 has room for.
+// Input:  three digests while two may wait, and one larger than Tofino 1 allows.
 // Output: two are delivered and one is counted as lost; the packet of the last one is dropped, the others are not.
 #[test]
 fn digests_have_bounds() {
@@ -258,11 +258,11 @@ fn an_action_that_needs_more_than_the_alu_has_is_refused() {
         let actions = (0..count).map(|value| RegisterAction::new(&one, &constant(value), &[], returned));
         actions.collect::<Result<_, _>>().unwrap()
     };
-    // The same action twice takes no more room.
+    // The same action twice is held once.
     let four = [actions(4), actions(4)].concat();
-    assert_eq!(RegisterAction::check_room(&registers(), &four), Ok(()));
+    assert_eq!(RegisterAction::check_actions(&registers(), &four), Ok(()));
     let too_many = RegisterError::TooManyActions { register: seen(), actions: 5 };
-    assert_eq!(RegisterAction::check_room(&registers(), &actions(5)), Err(too_many));
+    assert_eq!(RegisterAction::check_actions(&registers(), &actions(5)), Err(too_many));
 }
 
 // Input:  a pair whose first word is a limit and whose second counts up to it: a packet at a time.
