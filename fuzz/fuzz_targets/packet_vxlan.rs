@@ -13,7 +13,9 @@ fuzz_target!(|octets: &[u8]| {
     let Ok(frame) = Ethernet::parse(parsed.frame) else { return };
     match frame.ether_type {
         Some(EtherType::ARP) => drop(Arp::parse(frame.payload)),
-        Some(EtherType::IPV4 | EtherType::IPV6) => drop(UserPacket::parse(frame.payload).map(|user| user.len())),
+        Some(EtherType::IPV4 | EtherType::IPV6) => {
+            drop(UserPacket::parse(frame.payload).map(|user| user.len()))
+        }
         _ => {}
     }
 });
