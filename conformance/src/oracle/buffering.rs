@@ -89,10 +89,14 @@ impl Buffer {
         now: Time,
         again: Option<Span>,
     ) -> Option<DownlinkData> {
-        let is_discarded = data.status == Some(DataStatus::Discarded);
         let is_extended = far.bar.is_some_and(|bar| self.extended.contains_key(&bar));
         let wanted = far.delivery_status;
-        let wants_status = if is_discarded { wanted.discarded } else { wanted.buffered && !is_extended };
+        let is_discarded = data.status == Some(DataStatus::Discarded);
+        let wants_status = match data.status {
+            Some(DataStatus::Discarded) => wanted.discarded,
+            Some(DataStatus::Buffered) => wanted.buffered && !is_extended,
+            None => false,
+        };
         let tells = wants_status && self.told.insert((far.id, data.pdr, is_discarded));
         let notifies = matches!(far.action, ApplyAction::Buffer { notify: true });
         let key = (far.id, data.qfi);
@@ -166,7 +170,8 @@ impl Buffer {
         let ended = self.extended.iter().filter(|(_, (end, _))| is_over(end)).map(|(bar, _)| *bar);
         for bar in ended.collect::<Vec<BarId>>() {
             self.extended.remove(&bar);
-            for far in rules.fars.values().filter(|far| far.bar == Some(bar)) {
+            // A FAR that drops has no buffering period that ends.
+            for far in rules.fars.values().filter(|far| far.bar == Some(bar) && far.buffers()) {
                 self.begin_again(far.id);
                 gone.extend(self.take_of(|waiting| waiting.far == far.id));
             }

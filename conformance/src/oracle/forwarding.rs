@@ -99,7 +99,8 @@ impl Surroundings<'_> {
         mut octets: Vec<u8>,
     ) -> Result<Sent, DropReason> {
         let networks = &self.topology.networks;
-        let index = match to.network {
+        // Without a destination of its own, a packet stays in the network of its PDR.
+        let index = match to.network.or(pdr.pdi.network_instance.as_ref()) {
             Some(name) => networks.iter().position(|network| network.instance == *name),
             None => Some(0),
         };
@@ -117,7 +118,9 @@ impl Surroundings<'_> {
         if let Some(reason) = self.blocked.egress_drop_reason(index, user.flow.dst, protocol) {
             return Err(reason);
         }
-        checked(&packet.octets)?;
+        if !to.is_copy {
+            checked(&packet.octets)?;
+        }
         let is_own = packet.source.outer().is_none() && self.is_from_gateway(packet);
         if !to.is_copy && !is_own && !network.gateways.contains(&user.flow.dst) {
             self.count_hop(&mut octets)?;
@@ -142,9 +145,11 @@ impl Surroundings<'_> {
         match packet.source.outer() {
             Some(outer) => hops = hops_of_relayed(outer.hops)?,
             None => {
-                checked(&packet.octets)?;
-                if !to.is_copy && !self.is_from_gateway(packet) {
-                    self.count_hop(&mut octets)?;
+                if !to.is_copy {
+                    checked(&packet.octets)?;
+                    if !self.is_from_gateway(packet) {
+                        self.count_hop(&mut octets)?;
+                    }
                 }
             }
         }

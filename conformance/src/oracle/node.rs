@@ -18,8 +18,11 @@ use super::packet::Packet;
 
 /// Error Indications about one local tunnel to one peer are at least this far apart.
 const INDICATION_PAUSE: Span = Span::from_secs(1);
-/// Error Indications and Supported Extension Headers Notifications in one second.
-const MOST_SIGNALS: usize = 200;
+/// Error Indications and Supported Extension Headers Notifications a second, at most so many together: to one peer.
+const SIGNALS_TO_A_PEER: u64 = 200;
+/// The same to all peers.
+const SIGNALS: u64 = 1000;
+const SECOND: u64 = 1_000_000_000;
 
 /// What all sessions share.
 pub(crate) struct Node {
@@ -38,7 +41,27 @@ pub(crate) struct Node {
     /// Packets to transmit.
     pub(crate) sent: Sent,
     indicated: BTreeMap<(IpAddr, Option<Teid>, IpAddr), Time>,
-    signalled: VecDeque<Time>,
+    signals: Allowance,
+    signals_to: BTreeMap<IpAddr, Allowance>,
+}
+
+/// What is left of a number a second that fills evenly, in nanoseconds, and when that was.
+#[derive(Clone, Copy)]
+struct Allowance {
+    left: u64,
+    at: Time,
+}
+
+impl Allowance {
+    const FULL: Self = Self { left: SECOND, at: Time::from_secs(0) };
+
+    /// One is left of so many a second.
+    fn has_one(&mut self, per_second: u64, now: Time) -> bool {
+        let passed = now.as_nanos().saturating_sub(self.at.as_nanos());
+        self.left = SECOND.min(self.left.saturating_add(passed));
+        self.at = self.at.max(now);
+        self.left >= SECOND / per_second
+    }
 }
 
 impl Node {
@@ -56,7 +79,8 @@ impl Node {
             buffered_so_far: 0,
             sent: Vec::new(),
             indicated: BTreeMap::new(),
-            signalled: VecDeque::new(),
+            signals: Allowance::FULL,
+            signals_to: BTreeMap::new(),
             topology,
         }
     }
@@ -113,14 +137,10 @@ impl Node {
 
     /// Tells the sender that the tunnel does not exist (TS 29.281 clause 7.3.1), at a limited rate.
     pub(crate) fn indicate(&mut self, local: IpAddr, peer: SocketAddr, teid: Option<Teid>, now: Time) {
-        if !self.is_peer(peer.ip()) {
-            return;
-        }
         let key = (local, teid, peer.ip());
-        if self.indicated.get(&key).is_some_and(|at| now < *at + INDICATION_PAUSE) {
-            return;
-        }
-        if !self.may_signal(now) {
+        let is_told = self.indicated.get(&key).is_some_and(|at| now < *at + INDICATION_PAUSE);
+        // What is not said again counts as a message, too: a flood into one tunnel ends as any other.
+        if !self.may_signal(peer.ip(), now) || is_told {
             return;
         }
         self.indicated.insert(key, now);
@@ -130,20 +150,24 @@ impl Node {
 
     /// Tells the sender which extension headers are known (TS 29.281 clause 7.2.3), at a limited rate.
     pub(crate) fn notify_extensions(&mut self, local: IpAddr, peer: SocketAddr, now: Time) {
-        if self.is_peer(peer.ip()) && self.may_signal(now) {
+        if self.may_signal(peer.ip(), now) {
             let peer = SocketAddr::new(peer.ip(), PORT);
             self.signal(local, peer, &Repr::supported_extension_headers(0));
         }
     }
 
-    /// There were not too many such messages in the last second.
-    fn may_signal(&mut self, now: Time) -> bool {
-        self.signalled.retain(|at| now < *at + Span::from_secs(1));
-        let may = self.signalled.len() < MOST_SIGNALS;
-        if may {
-            self.signalled.push_back(now);
+    /// The peer is another host, and there were not too many such messages.
+    fn may_signal(&mut self, peer: IpAddr, now: Time) -> bool {
+        let to = self.signals_to.entry(peer).or_insert(Allowance::FULL);
+        let may = self.signals.has_one(SIGNALS, now) & to.has_one(SIGNALS_TO_A_PEER, now);
+        if !may || !self.is_peer(peer) {
+            return false;
         }
-        may
+        self.signals.left -= SECOND / SIGNALS;
+        if let Some(to) = self.signals_to.get_mut(&peer) {
+            to.left -= SECOND / SIGNALS_TO_A_PEER;
+        }
+        true
     }
 
     /// Another host may have the address.

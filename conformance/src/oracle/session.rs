@@ -131,7 +131,7 @@ impl Session {
             }
             match far.action {
                 ApplyAction::Drop => {
-                    self.tell(node, visit, &far, DataStatus::Discarded, false);
+                    self.tell(node, visit, &far, Some(DataStatus::Discarded), false);
                     return self.dropped(node, visit, DropReason::FarDrop);
                 }
                 ApplyAction::Buffer { .. } => return self.wait(node, visit, &far),
@@ -268,10 +268,12 @@ impl Session {
             full = full.or(Some(DropReason::BufferMemoryFull));
         }
         if let Some(reason) = full {
-            self.tell(node, visit, far, DataStatus::Discarded, true);
+            // The UE is paged for it as for one that waits; that it is discarded is told by itself.
+            self.tell(node, visit, far, None, true);
+            self.tell(node, visit, far, Some(DataStatus::Discarded), false);
             return self.dropped(node, visit, reason);
         }
-        self.tell(node, visit, far, DataStatus::Buffered, true);
+        self.tell(node, visit, far, Some(DataStatus::Buffered), true);
         node.counters.buffered += 1;
         node.buffered_octets += packet.buffered_len();
         node.buffered_so_far += 1;
@@ -297,13 +299,21 @@ impl Session {
         };
         let visit = Visit { now, pdr: &pdr, packet: &gone.packet };
         if let Some(far) = self.rules.fars.get(&gone.far).cloned().filter(|_| tells) {
-            self.tell(node, visit, &far, DataStatus::Discarded, false);
+            self.tell(node, visit, &far, Some(DataStatus::Discarded), false);
         }
         self.dropped(node, visit, reason);
     }
 
-    /// Tells the SMF of a downlink packet, if it is to be told. `is_new`: the UE may have to be paged for it.
-    fn tell(&mut self, node: &mut Node, visit: Visit<'_>, far: &Far, status: DataStatus, is_new: bool) {
+    /// Tells the SMF of a downlink packet, if it is to be told: of what became of it, or that it came. `is_new`: the UE may
+    /// have to be paged for it.
+    fn tell(
+        &mut self,
+        node: &mut Node,
+        visit: Visit<'_>,
+        far: &Far,
+        status: Option<DataStatus>,
+        is_new: bool,
+    ) {
         let Visit { now, pdr, packet } = visit;
         if detection::direction(&pdr.pdi) != Direction::Downlink {
             return;
@@ -311,11 +321,11 @@ impl Session {
         let container = packet.source.outer().and_then(|outer| outer.container);
         let qfi = node.surroundings(&self.rules).qfi(pdr).or(container.map(|container| container.qfi()));
         let dscp = packet.user().map(|user| user.flow.tos >> 2);
-        let data = DownlinkData { pdr: pdr.id, qfi, dscp, status: Some(status) };
+        let data = DownlinkData { pdr: pdr.id, qfi, dscp, status };
         let Some(data) = self.buffer.note(far, data, is_new, now, node.limits.notify_again) else { return };
         let bar = far.bar.and_then(|id| self.rules.bars.get(&id));
         let delay = bar.map_or(Span::ZERO, |bar| bar.notification_delay);
-        if status != DataStatus::Discarded && !delay.is_zero() {
+        if status != Some(DataStatus::Discarded) && !delay.is_zero() {
             self.buffer.delay(now + delay, far.id, data);
         } else {
             self.report_due(node, now);

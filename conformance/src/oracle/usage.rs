@@ -168,6 +168,9 @@ impl Measurement {
         {
             self.start_time(now);
         }
+        if !new.method.duration {
+            self.stop_time();
+        }
         self.renew(&parts, now);
     }
 

@@ -1,8 +1,8 @@
 //! Copies of packets: FAR DUPL (TS 29.244 clause 5.2.3.1).
 //!
 //! The UPF copies the packets that reach the FAR, whether it forwards, drops or buffers them, but not those that QoS
-//! enforcement drops before it: a closed gate, too, where the FAR drops (clause 5.4.3). Copies pass no QERs and are counted by no URRs. A buffered packet is copied when it
-//! arrives, not when it is transmitted.
+//! enforcement drops before it: a closed gate, too, where the FAR drops (clause 5.4.3). Copies pass no QERs and are
+//! counted by no URRs. A buffered packet is copied when it arrives, not when it is transmitted.
 
 use causeway_dataplane::{DropReason, Egress};
 use causeway_model::{CopyTo, Duplicate, Far, Forwarding, PduSessionType, Steering};
@@ -29,9 +29,11 @@ pub(crate) fn copies(
     let far = far.filter(|far| far.duplicate && reached);
     let qfi = qfi_marking(session, matched.pdr).or(matched.qfi);
     let duplicates = far.into_iter().flat_map(|far| &far.duplicates);
+    // Duplicating Parameters name no Network Instance: a copy without a tunnel goes to the data network of its packet.
+    let network = matched.pdr.pdi.network_instance.as_ref();
     let route = |forwarding: &Forwarding| match session.rules.pdu_type {
-        PduSessionType::Ip => EgressRoute::of(forwarding, None, topology),
-        PduSessionType::Ethernet => EgressRoute::of_frame(forwarding, None, topology),
+        PduSessionType::Ip => EgressRoute::of(forwarding, network, topology),
+        PduSessionType::Ethernet => EgressRoute::of_frame(forwarding, network, topology),
     };
     duplicates.filter_map(|duplicate| copy(duplicate, matched, qfi, route, topology).ok()).collect()
 }

@@ -60,7 +60,11 @@ impl SlowPath {
         let describe = |flow: &F| {
             let (direction, packet) = flow();
             let ue = packet.ue(direction);
-            let session = elsewhere(ue).or_else(|| index.only_session_of_ue(ue));
+            // An address that two sessions have is of neither.
+            let session = match elsewhere(ue) {
+                Some(seid) => Some(seid).filter(|_| index.users(IpNet::from(ue)).next().is_none()),
+                None => index.only_session_of_ue(ue),
+            };
             heavy_flow(keys.kind(), session, direction, &packet)
         };
         heavy.observe_all(now, packets, key, describe, fetch);

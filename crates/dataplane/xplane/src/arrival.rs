@@ -51,6 +51,7 @@ pub(crate) fn arrival(
     };
     let is_ordinary = is_sound
         && !flow.is_fragment()
+        && hops.is_none_or(|hops| hops.get() > 1)
         && ![flow.src, flow.dst].into_iter().any(|ip| is_special(ip) || blocked.contains(ip))
         && !outer.is_some_and(|outer| changes_ecn(outer, flow.tos));
     is_ordinary.then_some(())?;

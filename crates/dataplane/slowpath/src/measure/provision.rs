@@ -10,7 +10,7 @@ use super::limits::Exhausted;
 use super::report::UsagePart;
 use super::totals::Totals;
 use super::traffic::Traffic;
-use super::{Measurement, Timers};
+use super::{Measurement, Timers, stopped_after};
 
 impl Measurement {
     /// A new measurement; every timer of the URR starts.
@@ -66,6 +66,10 @@ impl Measurement {
         }
         if old.inactive && !urr.inactive {
             self.restart_timers(urr, now);
+        }
+        if !old.triggers.contains(ReportingTriggers::STOPT) {
+            // What stopped before the SMF asked is not reported.
+            self.traffic.stop(now, stopped_after(old));
         }
         self.clock.change_pace(now, before, measurement);
         if urr.inactive || !urr.method.duration {
