@@ -388,6 +388,11 @@ pub const KEYS: &[Key] = &[
     ),
     key("upf.metrics.server[].port", "9098", "TCP port of this address"),
     key(
+        "upf.metrics.qos_flows",
+        "false",
+        "true: count the octets of N3 by QFI, for the metrics of TS 28.552; reads the header of each packet once more",
+    ),
+    key(
         "upf.management.server[].address",
         "none",
         "address of /api; beyond loopback it needs tls and a token_file or client_ca",
