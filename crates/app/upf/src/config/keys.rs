@@ -336,8 +336,8 @@ pub const KEYS: &[Key] = &[
     key("upf.predefined_rules[].flow", "none", "flow description that a packet must match"),
     key("upf.predefined_rules[].application", "none", "Application ID that a packet must match"),
     key("upf.qos.averaging_window", "5ms", "burst size, as time at the full rate"),
-    key("upf.qos.slice[].sst", "none", "Slice/Service Type of a limited network slice"),
-    key("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
+    live("upf.qos.slice[].sst", "none", "Slice/Service Type of a limited network slice"),
+    live("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
     live("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
     live("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
     live(
