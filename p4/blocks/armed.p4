@@ -4,15 +4,7 @@
 // One register has which arming last had a packet in the cell, the other the time of the last packet for the software. The cell is that of the last
 // bits of the rule's number. A rule that has flipped leaves the time as it is: the gap only grows.
 //
-// It uses these fields of the metadata: `rule`, and those of ARMED_METADATA. `time` is set before.
-
-#define ARMED_METADATA \
-    bit<32> time; \
-    bit<32> armed_generation; \
-    bit<32> armed_limit; \
-    bit<32> armed_is_same; \
-    bit<32> armed_passes; \
-    bit<1> is_armed;
+// It uses these fields of the metadata: `rule`, those of ARMED_METADATA, and `time`, which is set before.
 
 #ifndef SIZE_ARMED
 #define SIZE_ARMED 4096
@@ -21,22 +13,22 @@
 
 control ArmedRules(inout metadata_t meta) {
     @id(120)
-    REGISTER(armed_generations, SIZE_ARMED, bit<ARMED_BITS>)
+    REGISTER(armed_generations, SIZE_ARMED, bit<ARMED_BITS>, bit<32>)
 
     @id(121)
-    REGISTER(armed_times, SIZE_ARMED, bit<ARMED_BITS>)
+    REGISTER(armed_times, SIZE_ARMED, bit<ARMED_BITS>, bit<32>)
 
-    REGISTER_ACTION(armed_generations, note_generation, bit<ARMED_BITS>,
+    REGISTER_ACTION(armed_generations, note_generation, bit<ARMED_BITS>, bit<32>,
         if (cell == meta.armed_generation) { result = 1; } else { result = 0; }
         cell = meta.armed_generation;
     )
 
     // The limit is the time less the gap. Times wrap: a difference is a signed number.
-    REGISTER_ACTION(armed_times, observe_time, bit<ARMED_BITS>,
+    REGISTER_ACTION(armed_times, observe_time, bit<ARMED_BITS>, bit<32>,
         if ((int<32>)(cell - meta.armed_limit) <= 0) { result = 1; } else { result = 0; cell = meta.time; }
     )
 
-    REGISTER_ACTION(armed_times, begin_time, bit<ARMED_BITS>,
+    REGISTER_ACTION(armed_times, begin_time, bit<ARMED_BITS>, bit<32>,
         result = 0;
         cell = meta.time;
     )

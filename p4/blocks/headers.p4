@@ -4,6 +4,7 @@
 #define CAUSEWAY_HEADERS
 
 #include "../contract/reasons.p4"
+#include "optional_metadata.p4"
 
 typedef bit<48> mac_t;
 typedef bit<32> teid_t;
@@ -159,6 +160,22 @@ header passed_h {
     varbit<120> octets;
 }
 
+#ifdef HEAVY_HITTERS
+// In front of a frame that passes a second time. Tofino 1 has eight octets there.
+header second_pass_h {
+    bit<8> way;
+    bit<8> weight;
+    bit<8> color;
+    bit<40> padding;
+}
+
+// The event that a flow, named by its rule, has become heavy.
+struct heavy_flow_t {
+    bit<32> flow;
+    bit<16> units;
+}
+#endif
+
 // The target defines TARGET_HEADERS: what it puts in front.
 struct headers_t {
     TARGET_HEADERS
@@ -260,7 +277,7 @@ struct metadata_t {
     tunnel_address_t tunnel;
     qfi_t qfi_out;
     bit<4> pdu_type;
-    bit<8> color;
+    KEPT_IN_SECOND_PASS bit<8> color;
 #ifdef PROFILE_DIRECT
     // The number of the session that the UE's address names, and bit 22.
     rule_word_t session;
@@ -297,6 +314,10 @@ struct metadata_t {
 #endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
     bit<16> checksum_residue;
+#ifdef HEAVY_HITTERS
+    bit<32> time;
+    HEAVY_METADATA
+#endif
     TARGET_METADATA
 }
 

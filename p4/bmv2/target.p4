@@ -7,6 +7,8 @@
 #define INGRESS_PORT standard_metadata.ingress_port
 // Fields of list 1 come along with a clone, whose frame is put together again from its parsed headers.
 #define KEPT_IN_COPY @field_list(1)
+// Those of list 2 come along with a resubmission.
+#define KEPT_IN_SECOND_PASS @field_list(2)
 #define KEEP_EXTENSIONS
 
 // What the target is told by: handed on to the blocks that decide where a packet goes.
@@ -27,17 +29,40 @@
 #define METER_EXECUTE(name, index, color) name.execute_meter((bit<32>)index, color);
 #define METER_RED 2
 
-// A register of words of 32 bits, and what one access does with a cell: a body that reads and writes `cell`, and sets `result`. More would
-// work here, but not on Tofino: see there. simple_switch passes one packet at a time through ingress, so an access is one step.
-#define REGISTER(name, size, index) register<bit<32>>(size) name;
-#define REGISTER_ACTION(array, name, index, body) \
-    action name(in index at, out bit<32> result) { \
-        bit<32> cell; \
+// A register whose cells are a word or, if `word` is `pair_t`, two words of eight bits, and what one access does with a cell: a body that
+// reads and writes `cell`, and sets `result`. More would work here, but not on Tofino: see there. simple_switch passes one packet at a time
+// through ingress, so an access is one step.
+#define REGISTER(name, size, index, word) register<word>(size) name;
+#define REGISTER_ACTION(array, name, index, word, body) \
+    action name(in index at, out word result) { \
+        word cell; \
         array.read(cell, (bit<32>)at); \
         body \
         array.write((bit<32>)at, cell); \
     }
 #define REGISTER_EXECUTE(name, at, result) name(at, result);
+#define REGISTER_PAIRS(name, size, index) register<bit<16>>(size) name;
+#define REGISTER_PAIR_ACTION(array, name, index, body) \
+    action name(in index at, out bit<8> result) { \
+        pair_t cell; \
+        bit<16> word; \
+        array.read(word, (bit<32>)at); \
+        cell.first = word[15:8]; \
+        cell.second = word[7:0]; \
+        body \
+        array.write((bit<32>)at, cell.first ++ cell.second); \
+    }
+struct pair_t {
+    bit<8> first;
+    bit<8> second;
+}
+// Hashes of a key of 32 bits, and random bits.
+#define HASH_CRC32(name)
+#define HASH_CRC16(name)
+#define HASH_CRC32_OF(name, result, key) hash(result, HashAlgorithm.crc32, (bit<32>)0, { key }, (bit<64>)0x100000000);
+#define HASH_CRC16_OF(name, result, key) hash(result, HashAlgorithm.crc16, (bit<16>)0, { key }, (bit<32>)0x10000);
+#define RANDOM(name)
+#define RANDOM_DRAW(name, result) random(result, (bit<16>)0, (bit<16>)0xffff);
 // Time in units of 256 ns, modulo 2^32: simple_switch has it in microseconds, each of 125 / 32 units.
 #define TIME (bit<32>)((standard_metadata.ingress_global_timestamp * 125) >> 5)
 

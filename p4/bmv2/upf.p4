@@ -46,7 +46,19 @@ control UpfIngressMain(
         if (standard_metadata.parser_error != error.NoError) {
             meta.is_cut_short = 1;
         }
+#ifdef HEAVY_HITTERS
+        meta.time = TIME;
+#endif
         upf.apply(hdr, meta, standard_metadata);
+#ifdef HEAVY_HITTERS
+        if (meta.heavy_reports == 1) {
+            digest<heavy_flow_t>(1, { meta.heavy_key, meta.heavy_units });
+        }
+        if (meta.heavy_takes == 1 && meta.drop_reason == DropReason.NONE) {
+            meta.is_heavy_second = 1;
+            resubmit_preserving_field_list(2);
+        } else
+#endif
         if (meta.notify == 1 && meta.is_cut_short == 0) {
             clone_preserving_field_list(CloneType.I2E, CPU_SESSION, 1);
         }

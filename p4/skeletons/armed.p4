@@ -11,7 +11,7 @@
 #include <v1model.p4>
 #include "../bmv2/target.p4"
 #endif
-#include "../blocks/armed.p4"
+#include "../blocks/optional_metadata.p4"
 
 #define PORT_FORWARDED 1
 #define PORT_SOFTWARE 2
@@ -30,8 +30,11 @@ struct headers_t {
 
 struct metadata_t {
     bit<24> rule;
+    bit<32> time;
     ARMED_METADATA
 }
+
+#include "../blocks/armed.p4"
 
 #ifdef SKELETON_TOFINO
 parser SkeletonIngressParser(

@@ -9,6 +9,8 @@
 #define INGRESS_PORT ig_intr_md.ingress_port
 // The mirror header keeps them.
 #define KEPT_IN_COPY
+// So does the resubmission header.
+#define KEPT_IN_SECOND_PASS
 // A mirroring session is named by a field.
 #define TARGET_METADATA MirrorId_t copy_session;
 
@@ -31,15 +33,32 @@
 #define METER_EXECUTE(name, index, color) color = name.execute(index);
 #define METER_RED 3
 
-// A register of words of 32 bits, and what one access does with a cell: a body that reads and writes `cell`, and sets `result`. It has
-// the form of a stateful ALU: one comparison of the cell, one change of it, at most two fields of the packet. A packet accesses an array once, and
-// all of its actions are in one table: else the compiler makes two memories of it (scripts/p4 looks).
-#define REGISTER(name, size, index) Register<bit<32>, index>(size, 0) name;
-#define REGISTER_ACTION(array, name, index, body) \
-    RegisterAction<bit<32>, index, bit<32>>(array) name = { \
-        void apply(inout bit<32> cell, out bit<32> result) { body } \
+// A register whose cells are a word or, with REGISTER_PAIRS, two words of eight bits, and what one access does with a cell: a body that reads and
+// writes `cell`, and sets `result`. It has the form of a stateful ALU: one comparison of a word, one change of it or two on opposite conditions, at
+// most two fields of the packet. A packet accesses an array once, and all of its actions are in one table: else the compiler makes two memories of it
+// (scripts/p4 looks).
+#define REGISTER(name, size, index, word) Register<word, index>(size, 0) name;
+#define REGISTER_ACTION(array, name, index, word, body) \
+    RegisterAction<word, index, word>(array) name = { \
+        void apply(inout word cell, out word result) { body } \
     };
 #define REGISTER_EXECUTE(name, at, result) result = name.execute(at);
+#define REGISTER_PAIRS(name, size, index) Register<pair_t, index>(size) name;
+#define REGISTER_PAIR_ACTION(array, name, index, body) \
+    RegisterAction<pair_t, index, bit<8>>(array) name = { \
+        void apply(inout pair_t cell, out bit<8> result) { body } \
+    };
+struct pair_t {
+    bit<8> first;
+    bit<8> second;
+}
+// Hashes of a key of 32 bits, and random bits.
+#define HASH_CRC32(name) Hash<bit<32>>(HashAlgorithm_t.CRC32) name;
+#define HASH_CRC16(name) Hash<bit<16>>(HashAlgorithm_t.CRC16) name;
+#define HASH_CRC32_OF(name, result, key) result = name.get({ key });
+#define HASH_CRC16_OF(name, result, key) result = name.get({ key });
+#define RANDOM(name) Random<bit<16>>() name;
+#define RANDOM_DRAW(name, result) result = name.get();
 // Time in units of 256 ns, modulo 2^32.
 #define TIME ig_intr_md.ingress_mac_tstamp[39:8]
 

@@ -10,6 +10,10 @@
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const MirrorId_t CPU_SESSION = 1;
 const bit<3> MIRROR_COPY = 1;
+#ifdef HEAVY_HITTERS
+const bit<3> HEAVY_SECOND_PASS = 1;
+const bit<3> HEAVY_DIGEST = 1;
+#endif
 
 struct egress_headers_t {
     ethernet_h ethernet;
@@ -28,12 +32,37 @@ parser UpfIngressParser(
 
 #include "../blocks/parser.p4"
 
+#ifdef HEAVY_HITTERS
+    state start {
+        pkt.extract(ig_intr_md);
+        meta.ingress_port = ig_intr_md.ingress_port;
+        transition select(ig_intr_md.resubmit_flag) {
+            1 : second_pass;
+            default : first_pass;
+        }
+    }
+
+    state first_pass {
+        pkt.advance(PORT_METADATA_SIZE);
+        transition frame;
+    }
+
+    state second_pass {
+        second_pass_h kept;
+        pkt.extract(kept);
+        meta.is_heavy_second = 1;
+        meta.heavy_way = kept.way[0:0];
+        meta.color = kept.color;
+        transition frame;
+    }
+#else
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         meta.ingress_port = ig_intr_md.ingress_port;
         transition frame;
     }
+#endif
 }
 
 #ifdef PROFILE_DIRECT
@@ -62,7 +91,18 @@ control UpfIngressMain(
         if (from_parser.parser_err != PARSER_ERROR_OK) {
             meta.is_cut_short = 1;
         }
+#ifdef HEAVY_HITTERS
+        meta.time = TIME;
+#endif
         upf.apply(hdr, meta, traffic_manager, deparser);
+#ifdef HEAVY_HITTERS
+        if (meta.heavy_reports == 1) {
+            deparser.digest_type = HEAVY_DIGEST;
+        }
+        if (meta.heavy_takes == 1 && meta.drop_reason == DropReason.NONE) {
+            deparser.resubmit_type = HEAVY_SECOND_PASS;
+        } else
+#endif
         if (meta.notify == 1 && meta.is_cut_short == 0) {
             deparser.mirror_type = MIRROR_COPY;
             meta.copy_session = CPU_SESSION;
@@ -94,8 +134,20 @@ control UpfIngressDeparser(
     Checksum() outer_checksum;
     Checksum() inner_checksum;
     Mirror() mirror;
+#ifdef HEAVY_HITTERS
+    Resubmit(HEAVY_SECOND_PASS) second_pass;
+    Digest<heavy_flow_t>(HEAVY_DIGEST) heavy_flow;
+#endif
 
     apply {
+#ifdef HEAVY_HITTERS
+        if (deparser.resubmit_type == HEAVY_SECOND_PASS) {
+            second_pass.emit<second_pass_h>({ 7w0 ++ meta.heavy_way, meta.heavy_weight, meta.color, 0 });
+        }
+        if (deparser.digest_type == HEAVY_DIGEST) {
+            heavy_flow.pack({ meta.heavy_key, meta.heavy_units });
+        }
+#endif
         if (deparser.mirror_type == MIRROR_COPY) {
 #ifdef PROFILE_DIRECT
             mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, 0, 0, meta.ingress_port});

@@ -19,11 +19,6 @@ pub(crate) fn random_topology(genes: &mut Genes<'_>) -> Topology {
     let mut topology = topology();
     let of = |(v4, v6)| GtpuEndpoint::new(DualIp { v4: Some(v4), v6: Some(v6) });
     topology.gtpu.push(GtpuEndpoint { network_instance: Some(internet()), ..of(UPF[1]) });
-    let slice = |sst, kbps| SliceLimit {
-        slice: SNssai { sst, sd: SNssai::NO_SD },
-        uplink: Bitrate::from_kbps(kbps),
-        downlink: Bitrate::from_kbps(kbps),
-    };
     topology.slices = vec![slice(1, 10_000_000), slice(2, 500)];
     if genes.chance(144) {
         topology.gtpu.iter_mut().for_each(|endpoint| endpoint.mtu = u16::MAX.into());
@@ -32,6 +27,11 @@ pub(crate) fn random_topology(genes: &mut Genes<'_>) -> Topology {
     topology.routing.decrement_ttl = !genes.chance(64);
     topology.firewall = genes.chance(96).then(|| firewall(genes.chance(128)));
     topology
+}
+
+fn slice(sst: u8, kbps: u64) -> SliceLimit {
+    let slice = SNssai { sst, sd: SNssai::NO_SD };
+    SliceLimit { slice, uplink: Bitrate::from_kbps(kbps), downlink: Bitrate::from_kbps(kbps) }
 }
 
 /// A firewall that lets about half of the packets pass; a list of prefixes and ports, or only of prefixes.
@@ -72,6 +72,8 @@ pub(crate) fn settings(at_first: &Settings, all: bool) -> Arc<Settings> {
         settings.echo.interval = if is_off { Span::from_secs(60) } else { Span::ZERO };
         settings.slices.iter_mut().for_each(|limit| limit.uplink = Bitrate::from_kbps(900));
         settings.slices.iter_mut().for_each(|limit| limit.downlink = None);
+        // A slice comes; with the settings of the topology it goes again.
+        settings.slices.push(slice(3, 700));
         settings.policies.iter_mut().for_each(|policy| policy.dscp = Some(46));
         settings.firewall = settings.firewall.is_none().then(|| firewall(true));
     }

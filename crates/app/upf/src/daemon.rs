@@ -168,6 +168,9 @@ impl Daemon {
         let neighbours = open::neighbours(&config.upf);
         let firewall = config.upf.firewall.compiled.clone();
         let topology = Topology { routing, policies, slices, teids, host, neighbours, firewall, ..base };
+        if config.upf.metrics.qos_flows {
+            ports.iter_mut().for_each(PortSet::count_qos_flows);
+        }
         let counters = ports.iter().flat_map(PortSet::counters).collect();
         let mut setups = worker_setups(config, &topology, ports, &budget)?;
         let abilities = setups.first().map(|setup| setup.data_plane.capabilities());

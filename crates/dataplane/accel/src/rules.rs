@@ -103,6 +103,12 @@ impl Uplink {
 }
 
 impl Rules {
+    /// The number of QFIs of its QERs.
+    pub fn qos_flows(&self) -> u32 {
+        let qfis = self.qers.iter().flatten().filter_map(|qer| qer.qfi);
+        qfis.fold(0_u64, |bits, qfi| bits | 1 << qfi.value()).count_ones()
+    }
+
     /// The rules that an establishment requests. A TEID of the UPF's choice is still zero.
     pub(crate) fn new(config: &Config, request: &Establishment<'_>) -> Result<Self, Reason> {
         let Direction { pdr, far } = &request.uplink;

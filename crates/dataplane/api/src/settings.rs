@@ -1,9 +1,10 @@
 //! What may change of a topology while a data plane runs.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_types::IpNet;
+use causeway_types::{IpNet, SNssai};
 
 use crate::{EchoConfig, Firewall, ForwardingPolicy, Network, SliceLimit, Topology};
 
@@ -16,7 +17,8 @@ pub struct Settings {
     pub echo: EchoConfig,
     /// The forwarding policies. Those that are not listed any more have no effect on later packets.
     pub policies: Vec<ForwardingPolicy>,
-    /// The rates of the network slices that the topology has; other slices are ignored.
+    /// The network slices whose traffic is limited. One that is not listed any more has no limit; the topology keeps it, so
+    /// that its limit can come back.
     pub slices: Vec<SliceLimit>,
     /// The UE addresses of each data network of IP packets, in the order of [`Topology::networks`].
     pub networks: Vec<UeAddresses>,
@@ -52,14 +54,31 @@ impl Topology {
         }
     }
 
-    /// Puts settings into force. Slices and networks stay the same, with other values.
+    /// A rate of the slice is limited.
+    pub fn is_limited(&self, slice: SNssai) -> bool {
+        is_limited(&self.slices, slice)
+    }
+
+    /// The slices that have a limit in these settings and none in the topology, or the other way round.
+    pub fn toggled_slices(&self, settings: &Settings) -> Vec<SNssai> {
+        let all = self.slices.iter().chain(&settings.slices).map(|limit| limit.slice);
+        let is_toggled = |slice: &SNssai| self.is_limited(*slice) != is_limited(&settings.slices, *slice);
+        let toggled: BTreeSet<SNssai> = all.filter(is_toggled).collect();
+        toggled.into_iter().collect()
+    }
+
+    /// Puts settings into force. Slices come, and stay without a limit if they go; networks stay the same, with other values.
     pub fn set(&mut self, settings: &Settings) {
         self.routing.echo = settings.echo;
         self.policies.clone_from(&settings.policies);
         self.firewall.clone_from(&settings.firewall);
         for limit in &mut self.slices {
-            if let Some(next) = settings.slices.iter().find(|next| next.slice == limit.slice) {
-                *limit = *next;
+            let next = settings.slices.iter().find(|next| next.slice == limit.slice);
+            *limit = next.copied().unwrap_or(SliceLimit { uplink: None, downlink: None, ..*limit });
+        }
+        for next in &settings.slices {
+            if self.slices.iter().all(|limit| limit.slice != next.slice) {
+                self.slices.push(*next);
             }
         }
         for (network, next) in self.networks.iter_mut().zip(&settings.networks) {
@@ -70,6 +89,11 @@ impl Topology {
     }
 }
 
+fn is_limited(limits: &[SliceLimit], slice: SNssai) -> bool {
+    let is_it = |limit: &SliceLimit| limit.slice == slice && limit.uplink.or(limit.downlink).is_some();
+    limits.iter().any(is_it)
+}
+
 #[cfg(test)]
 mod tests {
     use causeway_model::PolicyName;
@@ -77,10 +101,10 @@ mod tests {
 
     use super::*;
 
-    // Input:  a topology with a slice and a network; settings with other values, one more slice and one more network.
-    // Output: the values are in force; the topology has no further slice or network.
+    // Input:  a topology with a slice and a network; settings with other values, one more slice and one more network; then no slice.
+    // Output: the values and the slice are in force, not the network; then both slices are without a limit.
     #[test]
-    fn settings_change_values_but_add_nothing() {
+    fn settings_change_values_and_add_slices() {
         let limit = |sst, kbps| SliceLimit {
             slice: SNssai { sst, sd: SNssai::NO_SD },
             uplink: Bitrate::from_kbps(kbps),
@@ -98,10 +122,19 @@ mod tests {
         next.networks[0].pools.push("10.46.0.0/16".parse().unwrap());
         next.networks[0].gateways.push("10.46.0.1".parse().unwrap());
         next.networks.push(UeAddresses::default());
+        let slices = |topology: &Topology, next: &Settings| -> Vec<u8> {
+            topology.toggled_slices(next).iter().map(|slice| slice.sst).collect()
+        };
+        assert_eq!(slices(&topology, &next), [2]);
         topology.set(&next);
         assert_eq!(topology.routing.echo.interval, Span::from_secs(60));
-        assert_eq!(topology.slices, [limit(1, 20)]);
+        assert_eq!(topology.slices, [limit(1, 20), limit(2, 30)]);
         assert_eq!((topology.networks.len(), topology.networks[0].pools.len()), (1, 2));
-        assert_eq!((topology.policies, topology.networks[0].gateways.len()), (next.policies, 1));
+        assert_eq!((&topology.policies, topology.networks[0].gateways.len()), (&next.policies, 1));
+        next.slices.clear();
+        assert_eq!(slices(&topology, &next), [1, 2]);
+        topology.set(&next);
+        let without = |sst| SliceLimit { uplink: None, ..limit(sst, 0) };
+        assert_eq!(topology.slices, [without(1), without(2)]);
     }
 }

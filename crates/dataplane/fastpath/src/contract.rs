@@ -145,9 +145,13 @@ impl Dataplane for FastPath {
     }
 
     fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        let toggled = self.topology.toggled_slices(settings);
         self.slow_path.set_settings(now, settings, self.dormant.all_paths());
         self.topology.set(settings);
         self.topology_index = TopologyIndex::new(&self.topology);
+        if !toggled.is_empty() {
+            self.compile_slices_again(&toggled, now);
+        }
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
@@ -163,14 +167,17 @@ impl Dataplane for FastPath {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let trim_due = self.dormant.needs_trim().then(Time::default);
-        trim_due.or_else(|| self.slow_path.next_deadline())
+        let is_due = self.dormant.needs_trim() || self.outdated.are_some();
+        is_due.then(Time::default).or_else(|| self.slow_path.next_deadline())
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
         if self.dormant.needs_trim() {
             self.dormant.trim();
+        }
+        if self.outdated.are_some() {
+            self.compile_outdated(now);
         }
         self.slow_path.advance(now);
     }

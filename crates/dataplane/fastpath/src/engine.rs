@@ -19,6 +19,7 @@ use crate::lookup::unknown_destinations::UnknownDestinations;
 use crate::program::Programs;
 use crate::session::dormant::{ActiveSessions, DormantSessions};
 use crate::session::lease::{Compiler, Lease, ProfileCache};
+use crate::slice_limits::OutdatedSessions;
 use crate::table::FlowTable;
 use crate::table::index::{ArenaError, start_prefault_thread};
 use crate::topology_index::TopologyIndex;
@@ -60,6 +61,7 @@ pub struct FastPath {
     /// For the packets of a batch.
     pub(crate) scratch: Option<Box<BatchScratch>>,
     pub(crate) class_numbers: ClassNumbers,
+    pub(crate) outdated: OutdatedSessions,
     /// The entries of the transmit queue that were looked at: [`crate::heavy_hitters`].
     pub(crate) observed_entries: usize,
 }
@@ -94,6 +96,7 @@ impl FastPath {
             single: Some(Box::default()),
             scratch: None,
             class_numbers: ClassNumbers::default(),
+            outdated: OutdatedSessions::default(),
             observed_entries: 0,
         })
     }

@@ -64,6 +64,7 @@ mod parse;
 mod program;
 mod rewrite;
 mod session;
+mod slice_limits;
 mod table;
 mod topology_index;
 mod transmit;

@@ -166,7 +166,6 @@ impl Dataplane for SlowPath {
         Capabilities {
             outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
             outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
-            traffic_steering: !(self.topology.policies.is_empty() && self.topology.n6_tunnels.is_empty()),
             ..Capabilities::all(self.limits.max_sessions, self.limits.max_pdrs_per_session)
         }
     }

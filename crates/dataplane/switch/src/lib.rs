@@ -6,6 +6,7 @@
 //! - [`backend`]: the data plane that combines them. [`backend::Switch`] drives any [`driver::SwitchDriver`];
 //!   [`backend::InProcess`] is a UPF on a model of a switch.
 //! - [`driver`]: the contract of switch drivers, and a driver that injects faults.
+//! - [`heavy_hitters`]: what packets do with the registers of heavy hitters, equal to the detector of software.
 //! - [`model`]: a switch in memory, accurate per table, with the request times of a real driver.
 //! - [`pendulum`]: concurrent reads and writes of the accounting tables, and the reuse of rule numbers.
 //! - [`pulling`]: the order in which counters are read, and the reports that follow.
@@ -39,6 +40,7 @@ mod armed;
 pub mod backend;
 mod count;
 pub mod driver;
+pub mod heavy_hitters;
 mod id;
 mod indexed_counters;
 mod meters;

@@ -47,5 +47,5 @@ pub use hk_ipg::{HkIpg, HkIpgConfig, PublishedHkIpg};
 pub use key::{FiveTuple, FlowKeys, Key};
 pub use outcome::{Outcome, Statistics};
 pub use random::Random;
-pub use sliding::{Placement, Sliding, SlidingConfig, SwitchSliding};
+pub use sliding::{Placement, Sliding, SlidingConfig, SwitchSliding, SwitchSlot};
 pub use unit::Unit;

@@ -443,14 +443,19 @@ impl<M: Awaited> Dataplane for XPlane<M> {
     }
 
     fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        let toggled = self.topology.toggled_slices(settings);
         self.slow_path.reconfigure(now, settings);
         self.topology.set(settings);
         self.blocked = self.topology.blocked_addresses();
-        if self.topology.firewall.is_some() {
-            // The tables know no firewall: the slow path has all packets.
-            let seids: Vec<Seid> = self.leases.keys().copied().collect();
-            seids.into_iter().for_each(|seid| self.remove_session(now, seid));
-        }
+        // The tables know no firewall and no limits of slices: the slow path has these packets.
+        let has_firewall = self.topology.firewall.is_some();
+        let is_toggled = |seid: &Seid| {
+            let slice = self.slow_path.rules_of(*seid).and_then(|rules| rules.slice);
+            slice.is_some_and(|slice| toggled.contains(&slice))
+        };
+        let leaves = |seid: &Seid| has_firewall || is_toggled(seid);
+        let seids: Vec<Seid> = self.leases.keys().copied().filter(leaves).collect();
+        seids.into_iter().for_each(|seid| self.remove_session(now, seid));
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {

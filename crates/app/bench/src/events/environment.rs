@@ -191,7 +191,7 @@ fn config(upf: Ipv4Addr, sessions: u32, busy_poll: bool, cores: Cores) -> Config
     let at = || Some(upf.into());
     config.upf = Upf {
         max_sessions: sessions,
-        metrics: Metrics { server: Vec::new() },
+        metrics: Metrics { server: Vec::new(), ..Metrics::default() },
         session: vec![Pool {
             subnet: POOL.parse().unwrap_or(Pool::default().subnet),
             gateway: None,

@@ -116,7 +116,7 @@ fn config(setting: Setting, cores: Cores) -> Config {
         max_sessions: sessions,
         gtpu: Gtpu { mode, server: vec![n3], ..Gtpu::default() },
         session: vec![n6],
-        metrics: Metrics { server: Vec::new() },
+        metrics: Metrics { server: Vec::new(), ..Metrics::default() },
         ..Upf::default()
     };
     if ports == Ports::Vxlan {

@@ -255,7 +255,10 @@ fn buffering(buffering: &mut Section<'_>) -> Buffering {
 }
 
 fn metrics(metrics: &mut Section<'_>) -> Metrics {
-    Metrics { server: metrics.list("server", metrics_server).unwrap_or(Metrics::default().server) }
+    Metrics {
+        server: metrics.list("server", metrics_server).unwrap_or(Metrics::default().server),
+        qos_flows: metrics.value("qos_flows", values::flag).unwrap_or_default(),
+    }
 }
 
 fn metrics_server(server: &mut Section<'_>) -> MetricsServer {

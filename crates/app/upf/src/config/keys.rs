@@ -336,8 +336,8 @@ pub const KEYS: &[Key] = &[
     key("upf.predefined_rules[].flow", "none", "flow description that a packet must match"),
     key("upf.predefined_rules[].application", "none", "Application ID that a packet must match"),
     key("upf.qos.averaging_window", "5ms", "burst size, as time at the full rate"),
-    key("upf.qos.slice[].sst", "none", "Slice/Service Type of a limited network slice"),
-    key("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
+    live("upf.qos.slice[].sst", "none", "Slice/Service Type of a limited network slice"),
+    live("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
     live("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
     live("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
     live(
@@ -387,6 +387,11 @@ pub const KEYS: &[Key] = &[
         "address of /metrics and /healthz; of /api, too, if it is a loopback address",
     ),
     key("upf.metrics.server[].port", "9098", "TCP port of this address"),
+    key(
+        "upf.metrics.qos_flows",
+        "false",
+        "true: count the octets of N3 by QFI, for the metrics of TS 28.552; reads the header of each packet once more",
+    ),
     key(
         "upf.management.server[].address",
         "none",

@@ -323,11 +323,14 @@ impl Default for Buffering {
 pub struct Metrics {
     /// The listening addresses; none disables the server.
     pub server: Vec<MetricsServer>,
+    /// The octets of N3 are counted by QFI.
+    pub qos_flows: bool,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self { server: vec![MetricsServer { address: Ipv4Addr::LOCALHOST.into(), port: METRICS_PORT }] }
+        let server = vec![MetricsServer { address: Ipv4Addr::LOCALHOST.into(), port: METRICS_PORT }];
+        Self { server, qos_flows: false }
     }
 }
 

@@ -8,6 +8,7 @@ use super::keys::{KEYS, Key};
 use super::management;
 use super::model::{Config, Session, Upf};
 use super::qos::Slice;
+use super::workers::WorkerCount;
 
 /// What became of a new configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -64,9 +65,10 @@ impl Upf {
     /// - A UE address pool may come or change on a TUN device that was opened at the start, and go if no other pool has to
     ///   wait for a restart. Address translation of a pool may begin and end; its gateway stays until a restart, since the
     ///   kernel has no route to the pool while its address changes.
-    /// - A forwarding policy may come or change if there was one at the start, or a tunnel over N6: otherwise SMFs were
-    ///   told that there are none. One that goes stays until a restart, since rules may name it.
-    /// - The rates of a slice may change, the set of slices not.
+    /// - A forwarding policy may come or change, unless the data plane is a switch, which has none. One that goes stays until
+    ///   a restart, since rules may name it.
+    /// - The rates of a slice may change, and a slice may go. One that was not there at the start may come with one packet
+    ///   thread and no switch: otherwise its sessions are on several threads, or in the tables of the switch.
     /// - Access to the management API changes if what is listened to is protected afterwards.
     #[must_use]
     pub(crate) fn with_live_keys(&self, new: &Self, start: &Self) -> Self {
@@ -92,10 +94,14 @@ impl Upf {
         upf.applications.clone_from(&new.applications);
         upf.gtpu.echo = new.gtpu.echo.clone();
         upf.session = self.live_pools(new, start);
-        if !(start.forwarding_policy.is_empty() && start.n6_tunnel.is_empty()) {
+        if !start.dataplane.has_switch() {
             upf.forwarding_policy = live_policies(&self.forwarding_policy, &new.forwarding_policy);
         }
-        upf.qos.slice = live_slices(&self.qos.slice, &new.qos.slice);
+        let is_known = |slice: &&Slice| start.qos.slice.iter().any(|known| known.id() == slice.id());
+        let is_alone = start.workers.count == WorkerCount::Exactly(1);
+        let may_come = is_alone && !start.dataplane.has_switch();
+        let live_slice = |slice: &&Slice| may_come || is_known(slice);
+        upf.qos.slice = new.qos.slice.iter().filter(live_slice).cloned().collect();
         upf.management.tls = new.management.tls.clone();
         upf.management.token_file.clone_from(&new.management.token_file);
         upf.management.capture = new.management.capture;
@@ -167,13 +173,6 @@ fn live_policies(old: &[ForwardingPolicy], new: &[ForwardingPolicy]) -> Vec<Forw
     new.iter().chain(old.iter().filter(is_gone)).cloned().collect()
 }
 
-/// The slices of `old` in the order and with the rates of `new`, then those that go.
-fn live_slices(old: &[Slice], new: &[Slice]) -> Vec<Slice> {
-    let is_in = |slices: &[Slice], slice: &Slice| slices.iter().any(|other| other.id() == slice.id());
-    let there = new.iter().filter(|slice| is_in(old, slice));
-    there.chain(old.iter().filter(|slice| !is_in(new, slice))).cloned().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Overrides;
@@ -213,8 +212,8 @@ mod tests {
     }
 
     // Input:  policies and slices come, change and go.
-    // Output: policies come and change where some were there at the start, and go at a restart; of slices, the rates
-    //         change.
+    // Output: policies come and change, and go at a restart; slices come, change and go. With several packet threads, or a switch,
+    //         slices that were not there at the start do not come; nor do policies with a switch.
     #[test]
     fn policies_and_rates_follow() {
         let start = upf("forwarding_policy: [{name: a}, {name: b}], qos: {slice: [{sst: 1, uplink: 1Mbps}]}");
@@ -224,9 +223,18 @@ mod tests {
         let next = start.with_live_keys(&new, &start);
         let named: Vec<_> = next.forwarding_policy.iter().map(|it| (it.name.as_str(), it.drop)).collect();
         assert_eq!(named, [("c", false), ("a", true), ("b", false)]);
-        assert_eq!(next.qos.slice, [new.qos.slice[1].clone()]);
+        assert_eq!(next.qos.slice, new.qos.slice);
+        assert_eq!(next.with_live_keys(&start, &start).qos.slice, start.qos.slice);
         let bare = upf("");
-        assert!(bare.with_live_keys(&new, &bare).forwarding_policy.is_empty());
+        let follows = bare.with_live_keys(&new, &bare);
+        assert_eq!((&follows.forwarding_policy, &follows.qos), (&new.forwarding_policy, &new.qos));
+        let several = upf("workers: {count: 2}, qos: {slice: [{sst: 1}]}");
+        let follows = several.with_live_keys(&new, &several);
+        assert_eq!(follows.qos.slice, [new.qos.slice[1].clone()]);
+        assert!(follows.with_live_keys(&upf(""), &several).qos.slice.is_empty());
+        let switch = Upf { dataplane: crate::config::DataPlane::named("switch").unwrap(), ..bare };
+        let follows = switch.with_live_keys(&new, &switch);
+        assert!(follows.forwarding_policy.is_empty() && follows.qos.slice.is_empty());
     }
 
     // Input:  the addresses beyond loopback go, and so do TLS and the token; only the latter.

@@ -8,7 +8,7 @@ use causeway_dataplane::{Event, Plan};
 use causeway_n4::{self as n4, ApplyId, N4};
 use causeway_types::{Seid, Time};
 
-use super::networks::{Networks, network_of};
+use super::networks::Networks;
 use super::{Control, views};
 use crate::direct::{Adopter, AnsweredRequest, By, DirectOwner, DirectReport, times_of};
 use crate::management::views::SessionView;
@@ -183,12 +183,14 @@ impl Control {
                 None => status.messages.push(message),
             }
         }
-        let (mut counts, others) = (vec![0; status.networks.len()], status.networks.len().saturating_sub(1));
-        direct.networks(|name| {
+        let others = status.networks.len().saturating_sub(1);
+        direct.networks(|name, qos_flows| {
             let at = self.networks.index_of_name(name).filter(|at| *at < others).unwrap_or(others);
-            counts.get_mut(at).into_iter().for_each(|count| *count += 1);
+            if let Some(network) = status.networks.get_mut(at) {
+                network.sessions += 1;
+                network.qos_flows += u64::from(qos_flows);
+            }
         });
-        status.networks.iter_mut().zip(counts).for_each(|(network, count)| network.sessions += count);
         status
     }
 }
@@ -244,8 +246,8 @@ fn find(direct: &DirectOwner, n4: &N4, most: usize, filter: &SessionFilter) -> O
 impl Networks {
     /// N4 has adopted a session, which has this index there.
     pub(super) fn adopted(&mut self, index: u32, plan: &Plan) {
-        let rules = plan.change.installed().map(|session| session.profile().rules());
-        let at = rules.and_then(|rules| self.index_of_name(network_of(rules)));
-        self.set_present(index, at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX));
+        if let Some(session) = plan.change.installed() {
+            self.set_present(index, session.profile().rules());
+        }
     }
 }

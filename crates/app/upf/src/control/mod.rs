@@ -446,7 +446,11 @@ impl Control {
                 let is_gone = matches!(&result, Ok(_) | Err(ApplyError::UnknownSession(_)));
                 self.networks.applied(id, result.is_ok(), is_gone);
                 self.direct_applied(id, result.is_ok(), is_gone);
+                let changes_flows = self.networks.take_change(id);
                 self.n4.applied(now, id, result);
+                if changes_flows {
+                    self.count_qos_flows(id.session_index());
+                }
             }
             Report::Event(event) => {
                 let now = self.clock.now();
@@ -460,6 +464,13 @@ impl Control {
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
         }
         None
+    }
+
+    /// Counts the QoS flows of a session again.
+    fn count_qos_flows(&mut self, index: u32) {
+        if let Some(session) = self.n4.sessions_in(index..index + 1).next() {
+            self.networks.set_qos_flows(index, &session.rules());
+        }
     }
 
     /// Continues a plan whose routes were installed, or reports their failure.

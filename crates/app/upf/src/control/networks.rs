@@ -1,10 +1,11 @@
 //! The data networks of the configuration: the sessions of each, and UE addresses outside their subnets.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use causeway_model::{Plan, ProfiledSession, RuleSet, SessionChange};
+use causeway_model::{Op, Plan, ProfiledSession, RuleSet, SessionChange};
 use causeway_n4::ApplyId;
-use causeway_types::{Interface, IpNet, NetworkInstance};
+use causeway_types::{Interface, IpNet, NetworkInstance, Qfi};
 
 use crate::config::{Session, Upf};
 use crate::management::NetworkStatus;
@@ -20,7 +21,14 @@ const OTHER: &str = "other";
 struct Network {
     name: NetworkInstance,
     subnets: Vec<IpNet>,
+    count: Count,
+}
+
+/// What is counted of a data network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Count {
     sessions: u64,
+    qos_flows: u64,
 }
 
 /// What is known of a session: its network, and its plan in flight.
@@ -33,14 +41,18 @@ enum State {
     Removing(u8),
 }
 
-/// The data networks, with the number of sessions of each. Takes two octets for each session.
+/// The data networks, with the number of sessions and QoS flows of each. Takes three octets for each session.
 #[derive(Debug)]
 pub(super) struct Networks {
     networks: Vec<Network>,
     /// Sessions of no network of the configuration.
-    others: u64,
+    others: Count,
     /// By the index of the session.
     sessions: Vec<State>,
+    /// The QoS flows of each session, by its index.
+    qos_flows: Vec<u8>,
+    /// The indices of the sessions whose plan in flight changes QERs.
+    changing: BTreeSet<u32>,
 }
 
 /// A UE address outside the subnets of its data network.
@@ -59,7 +71,7 @@ impl Networks {
             let name = NetworkInstance::new(dnn);
             let known = networks.iter().position(|network| network.name == name);
             let at = known.unwrap_or_else(|| {
-                networks.push(Network { name, subnets: Vec::new(), sessions: 0 });
+                networks.push(Network { name, subnets: Vec::new(), count: Count::default() });
                 networks.len() - 1
             });
             if let Some(network) = networks.get_mut(at) {
@@ -67,7 +79,13 @@ impl Networks {
             }
         }
         networks.truncate(MAX_NETWORKS);
-        Self { networks, others: 0, sessions: Vec::new() }
+        Self {
+            networks,
+            others: Count::default(),
+            sessions: Vec::new(),
+            qos_flows: Vec::new(),
+            changing: BTreeSet::new(),
+        }
     }
 
     /// The subnets are those of these pools from now on. Networks stay.
@@ -81,32 +99,53 @@ impl Networks {
         }
     }
 
-    /// The number of sessions of each network.
+    /// The numbers of sessions and QoS flows of each network.
     pub(super) fn status(&self) -> Vec<NetworkStatus> {
-        let of = |network: &Network| NetworkStatus {
-            dnn: network.name.as_str().to_owned(),
-            sessions: network.sessions,
+        let status = |dnn: &str, Count { sessions, qos_flows }| NetworkStatus {
+            dnn: dnn.to_owned(),
+            sessions,
+            qos_flows,
         };
-        let others = NetworkStatus { dnn: OTHER.to_owned(), sessions: self.others };
-        self.networks.iter().map(of).chain([others]).collect()
+        let of = |network: &Network| status(network.name.as_str(), network.count);
+        self.networks.iter().map(of).chain([status(OTHER, self.others)]).collect()
     }
 
     /// A plan is submitted to the data plane.
     pub(super) fn submitted(&mut self, id: ApplyId, plan: &Plan) {
+        let mut qos_flows = None;
         let next = match &plan.change {
-            SessionChange::Install(session) => State::Installing(self.index_of(session.profile().rules())),
+            SessionChange::Install(session) => {
+                let rules = session.profile().rules();
+                qos_flows = Some(qos_flows_of(rules));
+                State::Installing(self.index_of(rules))
+            }
             SessionChange::Remove => match self.state(id) {
                 State::Present(network) | State::Removing(network) => State::Removing(network),
                 State::Installing(_) | State::Absent => State::Absent,
             },
-            SessionChange::Rebind(_) | SessionChange::Update(_) => return,
+            SessionChange::Update(ops) => {
+                if ops.iter().any(|op| matches!(op, Op::PutQer(_) | Op::RemoveQer(_))) {
+                    self.changing.insert(id.session_index());
+                }
+                return;
+            }
+            SessionChange::Rebind(_) => return,
         };
-        let index = id.session_index() as usize;
+        self.set(id.session_index(), next, qos_flows);
+    }
+
+    /// Sets the state of a session, and its QoS flows if they are given.
+    fn set(&mut self, index: u32, next: State, qos_flows: Option<u8>) {
+        let index = index as usize;
         if index >= self.sessions.len() {
             self.sessions.resize(index + 1, State::Absent);
+            self.qos_flows.resize(index + 1, 0);
         }
         if let Some(state) = self.sessions.get_mut(index) {
             *state = next;
+        }
+        if let (Some(known), Some(qos_flows)) = (self.qos_flows.get_mut(index), qos_flows) {
+            *known = qos_flows;
         }
     }
 
@@ -114,20 +153,52 @@ impl Networks {
     pub(super) fn applied(&mut self, id: ApplyId, is_applied: bool, is_gone: bool) {
         let next = match self.state(id) {
             State::Installing(network) if is_applied => {
-                *self.count_mut(network) += 1;
+                self.add(network, id.session_index());
                 State::Present(network)
             }
             State::Removing(network) if is_gone => {
-                *self.count_mut(network) -= 1;
+                let qos_flows = self.qos_flows_at(id.session_index());
+                let count = self.count_mut(network);
+                count.sessions -= 1;
+                count.qos_flows -= qos_flows;
                 State::Absent
             }
             State::Installing(_) => State::Absent,
             State::Removing(network) => State::Present(network),
             State::Present(_) | State::Absent => return,
         };
-        if let Some(state) = self.sessions.get_mut(id.session_index() as usize) {
-            *state = next;
+        self.set(id.session_index(), next, None);
+    }
+
+    /// A plan that is applied may have changed the QoS flows of its session: [`Networks::set_qos_flows`] follows.
+    pub(super) fn take_change(&mut self, id: ApplyId) -> bool {
+        self.changing.remove(&id.session_index())
+    }
+
+    /// A session has these rules now.
+    pub(super) fn set_qos_flows(&mut self, index: u32, rules: &RuleSet) {
+        let Some(&(State::Present(network) | State::Removing(network))) = self.sessions.get(index as usize)
+        else {
+            return;
+        };
+        let (old, new) = (self.qos_flows_at(index), qos_flows_of(rules));
+        let count = self.count_mut(network);
+        count.qos_flows = count.qos_flows - old + u64::from(new);
+        if let Some(known) = self.qos_flows.get_mut(index as usize) {
+            *known = new;
         }
+    }
+
+    fn qos_flows_at(&self, index: u32) -> u64 {
+        self.qos_flows.get(index as usize).copied().map_or(0, u64::from)
+    }
+
+    /// Counts a session that is there.
+    fn add(&mut self, network: u8, index: u32) {
+        let qos_flows = self.qos_flows_at(index);
+        let count = self.count_mut(network);
+        count.sessions += 1;
+        count.qos_flows += qos_flows;
     }
 
     /// The first UE address of a new session that no subnet of its network contains.
@@ -139,24 +210,19 @@ impl Networks {
         Some(OutsideAddress { ue, dnn: network.name.clone() })
     }
 
-    /// A session with this index is there, in this network.
-    pub(super) fn set_present(&mut self, index: u32, network: u8) {
-        let index = index as usize;
-        if index >= self.sessions.len() {
-            self.sessions.resize(index + 1, State::Absent);
-        }
-        *self.count_mut(network) += 1;
-        if let Some(state) = self.sessions.get_mut(index) {
-            *state = State::Present(network);
-        }
+    /// A session with this index and these rules is there.
+    pub(super) fn set_present(&mut self, index: u32, rules: &RuleSet) {
+        let network = self.index_of(rules);
+        self.set(index, State::Present(network), Some(qos_flows_of(rules)));
+        self.add(network, index);
     }
 
     fn state(&self, id: ApplyId) -> State {
         self.sessions.get(id.session_index() as usize).copied().unwrap_or_default()
     }
 
-    fn count_mut(&mut self, network: u8) -> &mut u64 {
-        self.networks.get_mut(usize::from(network)).map_or(&mut self.others, |network| &mut network.sessions)
+    fn count_mut(&mut self, network: u8) -> &mut Count {
+        self.networks.get_mut(usize::from(network)).map_or(&mut self.others, |network| &mut network.count)
     }
 
     /// The index of the network of a session; [`u8::MAX`] for one that is not in the configuration.
@@ -187,6 +253,13 @@ pub(crate) fn network_of(rules: &RuleSet) -> Option<&NetworkInstance> {
     sources.chain(destinations.filter_map(|forwarding| forwarding.network_instance.as_ref())).next()
 }
 
+/// The number of QFIs of its QERs; at most 64.
+fn qos_flows_of(rules: &RuleSet) -> u8 {
+    let bit = |bits: u64, qfi: Qfi| bits | 1 << qfi.value();
+    let all = rules.qers.values().filter_map(|qer| qer.qfi).fold(0, bit);
+    all.count_ones() as u8
+}
+
 /// The UE addresses of a new session. For an IPv6 prefix, its first address.
 fn ue_addresses(session: &ProfiledSession) -> impl Iterator<Item = IpAddr> {
     let own = session.params().ue.filter(|_| session.is_shared()).map(IpAddr::V4);
@@ -200,8 +273,8 @@ fn ue_addresses(session: &ProfiledSession) -> impl Iterator<Item = IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use causeway_model::{Far, Pdi, Pdr};
-    use causeway_types::{FarId, PdrId, Seid};
+    use causeway_model::{Far, Pdi, Pdr, Qer};
+    use causeway_types::{FarId, PdrId, QerId, Seid};
 
     use super::*;
     use crate::config::{Config, Overrides};
@@ -258,6 +331,41 @@ mod tests {
             networks.applied(id(0), true, true);
             assert_eq!(counts(&networks), [1, 1, 1]);
         }
+    }
+
+    /// These rules with QERs of these QFIs.
+    fn with_flows(rules: &RuleSet, qfis: &[u8]) -> RuleSet {
+        let mut rules = rules.clone();
+        for (id, qfi) in (1..).zip(qfis) {
+            let qer = Qer { qfi: Some(Qfi::from_low_bits(*qfi)), ..Qer::new(QerId(id)) };
+            rules.qers.insert(QerId(id), qer);
+        }
+        rules
+    }
+
+    // Input:  a session with three QERs of two QFIs; one more QER; a change without QERs; the removal of the session.
+    // Output: two flows of its network, then three, then none; what changes no QER needs no look at the rules.
+    #[test]
+    fn qos_flows_follow_the_qers() {
+        let (mut networks, id) = (networks(), ApplyId::of_session(3));
+        let plain = session("10.45.0.2", "ims").change.installed().unwrap().profile().rules().clone();
+        let flows = |networks: &Networks| -> Vec<u64> {
+            networks.status().iter().map(|status| status.qos_flows).collect()
+        };
+        networks.submitted(id, &Plan::install(Seid(1), with_flows(&plain, &[9, 1, 9])));
+        assert_eq!(flows(&networks), [0, 0, 0]);
+        networks.applied(id, true, true);
+        assert_eq!(flows(&networks), [0, 2, 0]);
+        networks.submitted(id, &Plan::update(Seid(1), vec![Op::RemoveQer(QerId(7))]));
+        networks.applied(id, true, true);
+        assert!(networks.take_change(id) && !networks.take_change(id));
+        networks.set_qos_flows(3, &with_flows(&plain, &[9, 1, 9, 5]));
+        assert_eq!(flows(&networks), [0, 3, 0]);
+        networks.submitted(id, &Plan::update(Seid(1), vec![Op::RemoveFar(FarId(7))]));
+        assert!(!networks.take_change(id));
+        networks.submitted(id, &Plan::removal(Seid(1)));
+        networks.applied(id, true, true);
+        assert_eq!(flows(&networks), [0, 0, 0]);
     }
 
     // Input:  UE addresses inside and outside the subnets of their networks, IPv4 and IPv6, and in an unknown network.

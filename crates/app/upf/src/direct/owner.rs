@@ -409,8 +409,8 @@ impl DirectOwner {
         seen
     }
 
-    /// Calls `count` with the data network of each session that N4 has not adopted.
-    pub(crate) fn networks(&self, mut count: impl FnMut(Option<&NetworkInstance>)) {
+    /// Calls `count` with the data network of each session that N4 has not adopted, and its number of QoS flows.
+    pub(crate) fn networks(&self, mut count: impl FnMut(Option<&NetworkInstance>, u32)) {
         let all = self.index_end();
         for from in (0..all).step_by(AT_ONCE as usize) {
             let accel = self.direct.tables();
@@ -419,7 +419,7 @@ impl DirectOwner {
             }
             for index in from..from.saturating_add(AT_ONCE).min(all) {
                 if let Some(view) = accel.view(index) {
-                    count(accel.network_of(view.rules));
+                    count(accel.network_of(view.rules), view.rules.qos_flows());
                 }
             }
         }

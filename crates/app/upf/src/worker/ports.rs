@@ -7,7 +7,7 @@ use std::sync::Arc;
 use causeway_dataplane::{
     EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, ReceiveSource, Topology,
 };
-use causeway_ports::{Port, PortSharing};
+use causeway_ports::{Port, PortSharing, QosFlowOctets, QosFlowPort};
 use causeway_types::{DualIp, NetworkInstance};
 
 use crate::management::PortCounters;
@@ -27,6 +27,8 @@ pub struct PortSlot {
     pub port: Box<dyn Port>,
     role: PortRole,
     receive_source: ReceiveSource,
+    /// Its octets by QoS flow; `None`: they are not counted.
+    qos_flows: Option<Arc<QosFlowOctets>>,
 }
 
 impl PortSlot {
@@ -87,7 +89,12 @@ impl PortSet {
         let before = self.topology.gtpu.len();
         self.topology.gtpu.extend(endpoints);
         let own = self.topology.gtpu.iter().skip(before).map(|endpoint| endpoint.addr).collect();
-        self.slots.push(PortSlot { port, role: PortRole::Gtpu(own), receive_source: ReceiveSource::Gtpu });
+        self.slots.push(PortSlot {
+            port,
+            role: PortRole::Gtpu(own),
+            receive_source: ReceiveSource::Gtpu,
+            qos_flows: None,
+        });
     }
 
     /// Adds a descriptor of a UDP socket of the ports.
@@ -104,7 +111,12 @@ impl PortSet {
     pub fn add_network(&mut self, network: Network, port: Box<dyn Port>) {
         let ingress = Ingress::Ip { network: network.instance.clone() };
         let source = ReceiveSource::Network(number(self.topology.networks.len()));
-        self.slots.push(PortSlot { port, role: PortRole::Network(ingress), receive_source: source });
+        self.slots.push(PortSlot {
+            port,
+            role: PortRole::Network(ingress),
+            receive_source: source,
+            qos_flows: None,
+        });
         self.topology.networks.push(network);
     }
 
@@ -112,7 +124,12 @@ impl PortSet {
     pub fn add_ethernet(&mut self, network: EthernetNetwork, port: Box<dyn Port>) {
         let ingress = Ingress::Ethernet { network: network.instance.clone() };
         let source = ReceiveSource::Ethernet(number(self.topology.ethernet.len()));
-        self.slots.push(PortSlot { port, role: PortRole::Network(ingress), receive_source: source });
+        self.slots.push(PortSlot {
+            port,
+            role: PortRole::Network(ingress),
+            receive_source: source,
+            qos_flows: None,
+        });
         self.topology.ethernet.push(network);
     }
 
@@ -171,8 +188,22 @@ impl PortSet {
         let of = |slot: &PortSlot| PortCounters {
             name: slot.port.name().to_owned(),
             counters: Arc::clone(slot.port.counters()),
+            qos_flows: slot.qos_flows.clone(),
         };
         self.slots.iter().map(of).collect()
+    }
+
+    /// Counts the octets of the GTP-U ports by QoS flow from now on.
+    pub(crate) fn count_qos_flows(&mut self) {
+        let counting = |slot: PortSlot| match slot.role {
+            PortRole::Gtpu(_) => {
+                let octets = Arc::<QosFlowOctets>::default();
+                let port = Box::new(QosFlowPort::new(slot.port, Arc::clone(&octets)));
+                PortSlot { port, qos_flows: Some(octets), ..slot }
+            }
+            PortRole::Network(_) => slot,
+        };
+        self.slots = std::mem::take(&mut self.slots).into_iter().map(counting).collect();
     }
 
     pub(super) fn slot_mut(&mut self, index: usize) -> Option<&mut PortSlot> {

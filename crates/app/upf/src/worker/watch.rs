@@ -20,11 +20,12 @@ use super::session_keys::{SessionKey, keys_of_pdrs, of_far};
 /// Maximum number of watches at a time.
 pub(crate) const WATCHES: usize = 8;
 
-/// Maximum number of packets that one thread observes in one window; further ones are processed like all others.
-const PACKETS_PER_WINDOW: u32 = 200;
+/// Between two packets that one thread observes, in nanoseconds, in the long run; others are processed like those of nobody. An observed
+/// packet takes some ten times as long as another one: packets behind it wait for one, not for many.
+const INTERVAL: u64 = 500_000;
 
-/// The length of a window, in nanoseconds.
-const WINDOW: u64 = 100_000_000;
+/// Maximum number of packets in a row that it observes, after as many intervals without any.
+const IN_A_ROW: u64 = 64;
 
 /// Maximum number of observations that wait for one client. Further ones are lost to it, and counted.
 const QUEUE: usize = 1024;
@@ -387,22 +388,23 @@ impl Watch {
     }
 }
 
-/// The packets that may still be observed in the present window.
+/// How many packets may be observed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    window: u64,
-    left: u32,
+    /// When as many in a row may be observed again as ever, in nanoseconds.
+    rested_at: u64,
 }
 
 impl Rate {
     /// One more packet may be observed at this time.
     const fn admit(&mut self, nanoseconds: u64) -> bool {
-        let window = nanoseconds / WINDOW;
-        if self.window != window {
-            *self = Self { window, left: PACKETS_PER_WINDOW };
+        let wait = self.rested_at.saturating_sub(nanoseconds);
+        // The wall clock may have been set back.
+        let wait = if wait > IN_A_ROW * INTERVAL { 0 } else { wait };
+        let admits = wait <= (IN_A_ROW - 1) * INTERVAL;
+        if admits {
+            self.rested_at = nanoseconds + wait + INTERVAL;
         }
-        let admits = self.left > 0;
-        self.left = self.left.saturating_sub(1);
         admits
     }
 }
@@ -626,13 +628,16 @@ mod tests {
         }
     }
 
-    // Input:  more packets than a window admits, then one in the next window.
-    // Output: as many as it admits, and the last one.
+    // Input:  more packets at a time than are observed in a row; packets all the time for a while; then a clock that is set back.
+    // Output: so many in a row, then one in each interval; the same after the clock was set back.
     #[test]
-    fn a_window_admits_so_many_packets() {
-        let mut rate = Rate::default();
-        let admitted = (0..PACKETS_PER_WINDOW + 50).filter(|_| rate.admit(WINDOW * 5)).count();
-        assert_eq!(admitted, PACKETS_PER_WINDOW as usize);
-        assert!(!rate.admit(WINDOW * 6 - 1) && rate.admit(WINDOW * 6));
+    fn packets_are_observed_at_intervals() {
+        let (mut rate, start) = (Rate::default(), INTERVAL * 1000);
+        let at_once = |rate: &mut Rate, at| (0..200).filter(|_| rate.admit(at)).count() as u64;
+        assert_eq!(at_once(&mut rate, start), IN_A_ROW);
+        assert!(!rate.admit(start + INTERVAL - 1));
+        let later: Vec<u64> = (1..=100).map(|n| at_once(&mut rate, start + n * INTERVAL)).collect();
+        assert_eq!(later, [1; 100]);
+        assert_eq!(at_once(&mut rate, INTERVAL), IN_A_ROW);
     }
 }

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::namespace::in_namespace;
 use crate::common::smf::Smf;
-use crate::common::{Running, UE, config, loopback, metric, run};
+use crate::common::{Gnb, Running, SERVER, UE, config, loopback, metric, packet, run, until};
+use causeway_packet::gtpu::prefix;
 use causeway_pfcp::{Cause, SessionDeletionRequest};
-use causeway_types::Seid;
+use causeway_types::{Qfi, Seid};
 use causeway_upf::config::Metrics;
 use causeway_upf::{Daemon, open};
 use serde_json::Value;
@@ -32,6 +33,29 @@ fn get(at: SocketAddr, path: &str, accept: &str) -> Option<(String, String)> {
     stream.read_to_string(&mut response).ok()?;
     let (head, body) = response.split_once("\r\n\r\n")?;
     Some((head.to_ascii_lowercase(), body.to_owned()))
+}
+
+// Input:  a UPF that counts octets by QoS flow; a session with a flow of QFI 9, of which a packet arrives; the session is deleted.
+// Output: one flow of the data network while the session lasts, and the octets of the packet under its QFI.
+#[test]
+fn qos_flows_and_their_octets_are_counted() {
+    let upf = loopback();
+    let mut counting = config(upf);
+    counting.upf.metrics.qos_flows = true;
+    let running = run(&counting, upf).unwrap();
+    let (mut smf, gnb, qfi) = (Smf::new(loopback().into(), running.n4()), Gnb::new(), Qfi::new(9).unwrap());
+    smf.associate();
+    let session = smf.establish_flow(UE, qfi);
+    let flows = "fivegs_upffunction_upf_qosflows{dnn=\"internet\"}";
+    assert_eq!(running.metric(flows), 1.0);
+    let user = packet(UE, SERVER, b"hello");
+    let header = prefix::uplink(session.uplink.teid, qfi, user.len()).unwrap();
+    gnb.send_raw(upf, &[&header[..], &user].concat());
+    until("the packet is received", || running.metric("fivegs_ep_n3_gtp_indatapktn3upf") == 1.0);
+    let octets = running.metric("fivegs_ep_n3_gtp_indatavolumeqosleveln3upf{qfi=\"9\"}");
+    assert_eq!(octets, (header.len() + user.len()) as f64);
+    smf.delete(session);
+    until("the flow is gone", || running.metric(flows) == 0.0);
 }
 
 // Input:  a client that asks for OpenMetrics, as Prometheus does, and one that asks for anything.
@@ -126,10 +150,10 @@ fn sessions_add_no_series() {
 fn the_load_of_threads_is_measured() {
     let upf = loopback();
     let mut running = run(&config(upf), upf).unwrap();
-    let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), crate::common::Gnb::new());
+    let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
     smf.associate();
     let session = smf.establish();
-    let up = crate::common::packet(UE, crate::common::SERVER, b"up");
+    let up = packet(UE, SERVER, b"up");
     gnb.send(upf, session.uplink.teid, &up);
     crate::common::next(&mut running.server);
     assert!(running.metric("causeway_worker_turns_total{worker=\"0\",work=\"packets\"}") >= 1.0);

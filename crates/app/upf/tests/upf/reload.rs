@@ -7,13 +7,13 @@ use std::thread::{self, JoinHandle};
 
 use causeway_pfcp::Cause;
 use causeway_ports::netlink::Netlink;
-use causeway_types::{Span, Teid};
+use causeway_types::{Bitrate, Span, Teid};
 use causeway_upf::config::{Config, ForwardingPolicy, KEYS, Overrides, Reloaded, Session, Slice, Upf};
 use causeway_upf::{Daemon, ReloadError};
 
 use crate::common::namespace::{in_namespace, in_namespace_of_root};
 use crate::common::smf::Smf;
-use crate::common::{Gnb, PATIENCE, Running, UE, config, fetch, loopback, packet, run, until};
+use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, fetch, loopback, next, packet, run, until};
 use crate::config_keys::values::OTHER_VALUES;
 use crate::config_keys::with_value;
 use crate::tun::nat_tables;
@@ -39,22 +39,17 @@ fn every_key_is_applied_or_waits_for_a_restart() {
     let mut at_start = config(upf);
     let silver = ForwardingPolicy { name: "silver".into(), ..ForwardingPolicy::default() };
     at_start.upf.forwarding_policy.push(silver);
-    at_start.upf.qos.slice.push(Slice { sst: 1, sd: None, uplink: None, downlink: None });
     let running = run(&at_start, upf).unwrap();
     let shown = || running.fetch("/api/v1/config").1;
     let parsed = |text: &str| Config::parse(Some(Path::new("upf.yaml")), text, &Overrides::default());
-    let before = Upf {
-        forwarding_policy: at_start.upf.forwarding_policy.clone(),
-        qos: at_start.upf.qos.clone(),
-        ..parsed("").unwrap().upf
-    };
+    let before = Upf { forwarding_policy: at_start.upf.forwarding_policy.clone(), ..parsed("").unwrap().upf };
     reload(&running, before.clone());
     let at_first = shown();
     for (path, value) in OTHER_VALUES.iter().filter(|(path, _)| path.starts_with("upf.")) {
         // Some are right only beside others.
         let Ok(next) = parsed(&with_value(path, value)) else { continue };
         let live = KEYS.iter().find(|key| key.path == *path).unwrap().live;
-        // A policy stays until a restart; address translation would be that of this host.
+        // A policy stays when it goes; address translation would be that of this host.
         if ["upf.forwarding_policy[].name", "upf.session[].nat"].contains(path) {
             continue;
         }
@@ -252,6 +247,84 @@ fn address_translation_begins_and_ends_under_traffic() {
         eprintln!("{sent} packets in each direction, none lost");
         assert!(sent > 0);
     });
+}
+
+/// Sends so many packets of a UE to the server, and waits until the UPF has received them. Returns how many more than `before` it has
+/// dropped for the rate of a slice.
+fn dropped_for_the_slice(running: &Running, gnb: &Gnb, (ue, teid): (Ipv4Addr, Teid), before: f64) -> f64 {
+    const PACKETS: usize = 20;
+    let received = || running.metric("fivegs_ep_n3_gtp_indatapktn3upf");
+    let expected = received() + PACKETS as f64;
+    (0..PACKETS).for_each(|_| gnb.send(running.upf, teid, &packet(ue, SERVER, &[7; 200])));
+    until("the packets are received", || received() == expected);
+    running.metric("causeway_drop_total{reason=\"slice_rate_exceeded\"}") - before
+}
+
+// Input:  a UPF without slices, a session of a slice, and one of another slice, both with traffic; a reload limits the former slice to
+//         8 kbit/s, another one the rate to 1 Gbit/s, a third one has no slice.
+// Output: each is in force at once: packets of the slice, and of no other, are dropped under the first limit, and under none else. The
+//         session stays.
+#[test]
+fn a_slice_comes_and_goes() {
+    let upf = loopback();
+    let before = config(upf);
+    let mut running = run(&before, upf).unwrap();
+    let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
+    smf.associate();
+    let other_ue = Ipv4Addr::new(10, 45, 0, 3);
+    let limited = smf.establish_of_slice(UE, 1, Teid::new(7).unwrap(), gnb.address);
+    let other = smf.establish_of_slice(other_ue, 2, Teid::new(8).unwrap(), gnb.address);
+    let (limited, other) = ((UE, limited.uplink.teid), (other_ue, other.uplink.teid));
+    assert_eq!(dropped_for_the_slice(&running, &gnb, limited, 0.0), 0.0);
+    let with = |kbps| {
+        let mut next = before.upf.clone();
+        next.qos.slice = vec![Slice { sst: 1, sd: None, uplink: Bitrate::from_kbps(kbps), downlink: None }];
+        next
+    };
+    let came = reload(&running, with(8));
+    let of_slices = ["sst", "sd", "uplink", "downlink"].map(|key| format!("upf.qos.slice[].{key}"));
+    assert_eq!(
+        (came.applied.as_slice(), came.at_restart.len()),
+        (&of_slices.each_ref().map(|key| &**key)[..], 0)
+    );
+    let drops = dropped_for_the_slice(&running, &gnb, limited, 0.0);
+    assert!(drops > 0.0, "the limit is in force");
+    assert_eq!(dropped_for_the_slice(&running, &gnb, other, drops), 0.0);
+    assert_eq!(reload(&running, with(1_000_000)).applied, ["upf.qos.slice[].uplink"]);
+    assert_eq!(dropped_for_the_slice(&running, &gnb, limited, drops), 0.0);
+    let went = reload(&running, before.upf.clone());
+    assert_eq!(went, came);
+    assert_eq!(dropped_for_the_slice(&running, &gnb, limited, drops), 0.0);
+    assert_eq!(running.metric("pfcp_sessions"), 2.0);
+    let arrived = 100 - drops as usize;
+    (0..arrived).for_each(|_| drop(next(&mut running.server)));
+}
+
+// Input:  a UPF without forwarding policies; a request that names one, before and after a reload that adds it; the policy then drops.
+// Output: the request is refused at first, with the cause of the policy, then accepted; packets follow the policy at once. A UPF without
+//         policies advertises them all the same.
+#[test]
+fn the_first_policy_comes() {
+    let upf = loopback();
+    let before = config(upf);
+    let mut running = run(&before, upf).unwrap();
+    let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
+    smf.associate();
+    assert_eq!(smf.try_establish_steered(UE, "silver").unwrap_err(), Cause::InvalidForwardingPolicy);
+    let with = |drop| {
+        let mut next = before.upf.clone();
+        next.forwarding_policy =
+            vec![ForwardingPolicy { name: "silver".into(), drop, ..ForwardingPolicy::default() }];
+        next
+    };
+    let Reloaded { applied, at_restart } = reload(&running, with(false));
+    assert!(applied.contains(&"upf.forwarding_policy[].name") && at_restart.is_empty(), "{applied:?}");
+    let session = smf.try_establish_steered(UE, "silver").unwrap();
+    gnb.send(running.upf, session.uplink.teid, &packet(UE, SERVER, b"hello"));
+    assert!(next(&mut running.server).ends_with(b"hello"));
+    reload(&running, with(true));
+    gnb.send(running.upf, session.uplink.teid, &packet(UE, SERVER, b"hello"));
+    until("the policy drops", || running.metric("causeway_drop_total{reason=\"policy_drop\"}") == 1.0);
 }
 
 // Input:  a session to a gNB, without supervision of paths; Echo Requests every minute are switched on, then off.

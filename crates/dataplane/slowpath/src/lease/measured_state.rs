@@ -132,6 +132,5 @@ impl SlowPath {
 
 /// These rules share no state with other sessions.
 pub(super) fn is_independent_of_topology(rules: &RuleSet, topology: &Topology) -> bool {
-    let is_limited = |slice| topology.slices.iter().any(|limit| limit.slice == slice);
-    !rules.slice.is_some_and(is_limited) && is_independent(rules)
+    !rules.slice.is_some_and(|slice| topology.is_limited(slice)) && is_independent(rules)
 }

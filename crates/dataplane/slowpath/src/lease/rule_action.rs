@@ -130,9 +130,9 @@ fn is_plain(qer: &Qer, direction: Direction) -> bool {
 
 /// No slice limits it. Only such a limit distinguishes guaranteed from other traffic.
 fn has_no_slice_limit(session: &Session, pdr: &Pdr, topology: &Topology) -> bool {
-    let is_of_slice = |slice| topology.slices.iter().any(|limit| Some(limit.slice) == slice);
     let is_guaranteed = session.qers_of(pdr).any(|qer| qer.gbr.is_some());
-    !is_of_slice(session.rules.slice) && (topology.slices.is_empty() || !is_guaranteed)
+    let is_limited = session.rules.slice.is_some_and(|slice| topology.is_limited(slice));
+    !is_limited && (topology.slices.is_empty() || !is_guaranteed)
 }
 
 /// The QFI of a received packet is not forwarded with it.

@@ -1,8 +1,9 @@
 //! Registers with the semantics of a stateful ALU of Tofino 1.
 //!
 //! A cell is one or two words of at most 32 bits. A packet accesses an array once on its way through a side of the
-//! switch, and the access is one step: it compares each word at most once, then changes each word at most once, with at
-//! most two numbers of the packet, and returns one number. [`RegisterAction::new`] refuses an action that needs more.
+//! switch, and the access is one step: it compares each word at most once, then changes each word, with at most two
+//! numbers of the packet, and returns one number. A word has two changes where one is made on a condition and the other on
+//! its opposite. [`RegisterAction::new`] refuses an action that needs more.
 
 use thiserror::Error;
 
@@ -104,6 +105,8 @@ pub enum Returned {
     After(Word),
     /// One if the condition holds, otherwise zero.
     Whether(Condition),
+    /// The word before the access if the condition holds, otherwise zero.
+    BeforeIf(Word, Condition),
 }
 
 /// The side of the switch that a packet passes.
@@ -131,8 +134,11 @@ pub enum RegisterError {
         /// The word.
         word: Word,
     },
-    /// An action changes a word twice.
-    #[error("register {register}: an action changes its {word:?} word twice; the ALU changes each word once")]
+    /// An action changes a word twice, and both changes may be made.
+    #[error(
+        "register {register}: an action changes its {word:?} word twice; the ALU changes a word once, or on a \
+         condition and on its opposite"
+    )]
     SecondChange {
         /// Alias of the register.
         register: String,
@@ -201,7 +207,8 @@ pub struct RegisterAction {
     register: u32,
     widths: [u8; 2],
     comparisons: [Option<Comparison>; 2],
-    changes: [Option<Modification>; 2],
+    /// Of each word, at most two.
+    changes: [[Option<Modification>; 2]; 2],
     returned: Returned,
 }
 
@@ -221,7 +228,7 @@ impl RegisterAction {
             register: register.id,
             widths: [register.first, register.second.unwrap_or(0)],
             comparisons: [None; 2],
-            changes: [None; 2],
+            changes: [[None; 2]; 2],
             returned,
         };
         for comparison in comparisons {
@@ -232,8 +239,11 @@ impl RegisterAction {
         }
         for change in changes {
             let word = change.word;
-            if action.changes[word.place()].replace(*change).is_some() {
-                return Err(RegisterError::SecondChange { register: name(), word });
+            let [one, other] = &mut action.changes[word.place()];
+            match (one.as_ref(), other.as_ref()) {
+                (None, _) => *one = Some(*change),
+                (Some(one), None) if one.when.is_opposite(change.when) => *other = Some(*change),
+                _ => return Err(RegisterError::SecondChange { register: name(), word }),
             }
         }
         action.check(register)?;
@@ -243,7 +253,7 @@ impl RegisterAction {
     fn check(&self, register: &Register) -> Result<(), RegisterError> {
         let name = || register.name.clone();
         let compared = self.comparisons.iter().flatten();
-        let changed = self.changes.iter().flatten();
+        let changed = self.changes.iter().flatten().flatten();
         let operands =
             compared.clone().map(|it| it.with).chain(changed.clone().map(|it| it.change.operand()));
         for operand in operands {
@@ -252,7 +262,7 @@ impl RegisterAction {
             }
         }
         let returned = match self.returned {
-            Returned::Before(word) | Returned::After(word) => Some(word),
+            Returned::Before(word) | Returned::After(word) | Returned::BeforeIf(word, _) => Some(word),
             Returned::Whether(_) => None,
         };
         let words = compared.map(|it| it.word).chain(changed.clone().map(|it| it.word)).chain(returned);
@@ -260,7 +270,7 @@ impl RegisterAction {
             return Err(RegisterError::NoSecondWord { register: name() });
         }
         let whether = match self.returned {
-            Returned::Whether(condition) => Some(condition),
+            Returned::Whether(condition) | Returned::BeforeIf(_, condition) => Some(condition),
             Returned::Before(_) | Returned::After(_) => None,
         };
         for condition in changed.map(|it| it.when).chain(whether) {
@@ -311,7 +321,7 @@ impl RegisterAction {
             })
         });
         for place in [0, 1] {
-            if let Some(change) = self.changes[place].filter(|change| change.when.holds(holds)) {
+            for change in self.changes[place].iter().flatten().filter(|change| change.when.holds(holds)) {
                 cell[place] = change.change.of(before[place], inputs, self.widths[place]);
             }
         }
@@ -319,6 +329,8 @@ impl RegisterAction {
             Returned::Before(word) => before[word.place()],
             Returned::After(word) => cell[word.place()],
             Returned::Whether(condition) => condition.holds(holds).into(),
+            Returned::BeforeIf(word, condition) if condition.holds(holds) => before[word.place()],
+            Returned::BeforeIf(..) => 0,
         }
     }
 }
@@ -355,6 +367,15 @@ impl Relation {
 }
 
 impl Condition {
+    /// Whether exactly one of both holds, whatever the comparisons say.
+    fn is_opposite(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::If(word), Self::Unless(other)) | (Self::Unless(word), Self::If(other)) => word == other,
+            (Self::IfBoth, Self::UnlessBoth) | (Self::UnlessBoth, Self::IfBoth) => true,
+            _ => false,
+        }
+    }
+
     const fn holds(self, [first, second]: [bool; 2]) -> bool {
         match self {
             Self::Always => true,

@@ -31,7 +31,7 @@ mod general;
 mod switch;
 
 pub use general::Sliding;
-pub use switch::SwitchSliding;
+pub use switch::{SwitchSliding, SwitchSlot};
 
 use causeway_types::Span;
 
@@ -105,8 +105,32 @@ impl SlidingConfig {
         self.identity_bits as usize + 1 + 16 * (self.sub_windows as usize + 1)
     }
 
-    /// The threshold in units, rounded up.
-    const fn heavy_units(&self) -> u64 {
+    /// The bits of a key that are kept in a slot.
+    pub const fn identity(&self, key: Key) -> u16 {
+        Rules::of(self).identity(key)
+    }
+
+    /// What the oldest sub-window's count still counts, as a table on a switch has it: `position` is how much of the current
+    /// sub-window has passed, in its known bits.
+    pub const fn part(&self, oldest: u8, position: u8) -> u8 {
+        let unknown = 8 - self.position_bits as u32;
+        // A part of a count of 8 bits.
+        Rules::of(self).part(oldest, position << unknown) as u8
+    }
+
+    /// The greatest random number of 16 bits with which a packet of this weight takes a slot with this estimate, as a table
+    /// on a switch has it; `None`: with none.
+    pub const fn chance(weight: u8, estimate: u32) -> Option<u16> {
+        if weight == 0 {
+            return None;
+        }
+        let weight = weight as u32;
+        let takes = (weight << 16) / (estimate + weight);
+        if takes == 0 { None } else { Some((takes - 1) as u16) }
+    }
+
+    /// The threshold in units, rounded up. It is at most 1020.
+    pub const fn heavy_units(&self) -> u64 {
         self.threshold.div_ceil(1 << self.unit.shift())
     }
 
@@ -220,6 +244,30 @@ mod tests {
                         "{bits} {error}"
                     );
                 }
+            }
+        }
+    }
+
+    // Input:  weights and estimates, with random numbers around the limit; parts of all counts at all positions.
+    // Output: what a switch has in tables is what is decided here.
+    #[test]
+    fn tables_of_a_switch_say_the_same() {
+        for (weight, estimate) in
+            (0..=255).step_by(5).flat_map(|weight| (0..=1275).map(move |estimate| (weight, estimate)))
+        {
+            let chance = SlidingConfig::chance(weight, estimate);
+            let limit = chance.unwrap_or(0);
+            for random in [0, limit.saturating_sub(1), limit, limit.saturating_add(1), u16::MAX] {
+                let takes = chance.is_some_and(|chance| random <= chance);
+                assert_eq!(Rules::takes(weight, estimate, random), takes, "{weight} {estimate} {random}");
+            }
+        }
+        for bits in 1..=8 {
+            let config = SlidingConfig { position_bits: bits, ..SlidingConfig::with_slots(8) };
+            for (oldest, position) in (0..=255_u8).flat_map(|oldest| (0..=255_u8).map(move |at| (oldest, at)))
+            {
+                let part = config.part(oldest, position >> (8 - bits));
+                assert_eq!(u32::from(part), Rules::of(&config).part(oldest, position));
             }
         }
     }

@@ -3,7 +3,7 @@
 use causeway_types::Time;
 
 use super::clock::{Clock, Instant, Step};
-use super::{MOST_WAYS, Placement, Rules, SlidingConfig};
+use super::{MOST_SUB_WINDOWS, MOST_WAYS, Placement, Rules, SlidingConfig};
 use crate::config::{ConfigError, in_range};
 use crate::{Key, Outcome, Random, Statistics};
 
@@ -26,6 +26,17 @@ pub struct SwitchSliding {
     clock: Clock,
     random: Random,
     statistics: Statistics,
+}
+
+/// What the register arrays have at a place of a way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SwitchSlot {
+    /// The flow's identity.
+    pub owner: u16,
+    /// Epoch and count in each sub-window's array; zero beyond the last one.
+    pub pairs: [(u8, u8); MOST_SUB_WINDOWS as usize + 1],
+    /// Whether the flow is heavy.
+    pub is_heavy: bool,
 }
 
 /// The register arrays of a way.
@@ -66,6 +77,15 @@ impl Way {
         let pair =
             self.pairs.get((index % self.pairs.len() as u64) as usize).and_then(|array| array.get(place));
         pair.map_or(0, |pair| pair.of(index))
+    }
+
+    fn slot(&self, place: usize) -> Option<SwitchSlot> {
+        let pair = |array: usize| {
+            let pair = self.pairs.get(array).and_then(|array| array.get(place)).copied().unwrap_or_default();
+            (pair.epoch, pair.count)
+        };
+        let (owner, is_heavy) = (*self.owners.get(place)?, *self.heavy.get(place)?);
+        Some(SwitchSlot { owner, pairs: std::array::from_fn(pair), is_heavy })
     }
 
     fn units(&self, place: usize, rules: &Rules, now: Instant) -> u32 {
@@ -133,6 +153,11 @@ impl SwitchSliding {
     pub fn measured(&self, key: Key) -> Option<u32> {
         let (way, place) = self.own(key)?;
         Some(self.ways.get(way)?.units(place, &self.rules, self.clock.instant()))
+    }
+
+    /// What stands at a place of a way; `None` if there is none. [`Key::place`] says where a flow's are.
+    pub fn slot(&self, way: usize, place: usize) -> Option<SwitchSlot> {
+        self.ways.get(way)?.slot(place)
     }
 
     /// What the detector has counted. Each replacement is a second pass of a packet.

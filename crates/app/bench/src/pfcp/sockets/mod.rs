@@ -305,7 +305,7 @@ pub(crate) fn config(sessions: u32, smfs: &[(Ipv4Addr, Ipv4Addr)]) -> Config {
         max_sessions: sessions,
         gtpu: Gtpu { server: vec![n3], ..Gtpu::default() },
         session: vec![session],
-        metrics: Metrics { server: Vec::new() },
+        metrics: Metrics { server: Vec::new(), ..Metrics::default() },
         ..Upf::default()
     };
     upf.pfcp.server = vec![n4];

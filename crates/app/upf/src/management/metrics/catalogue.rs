@@ -39,7 +39,13 @@ metrics! {
     N3_PACKETS_OUT: Named "fivegs_ep_n3_gtp_outdatapktn3upf" [] "packets", "GTP-U packets sent on N3";
     N3_OCTETS_IN: Named "fivegs_ep_n3_gtp_indataoctn3upf" [] "octets", "GTP-U octets received on N3";
     N3_OCTETS_OUT: Named "fivegs_ep_n3_gtp_outdataoctn3upf" [] "octets", "GTP-U octets sent on N3";
+    QOS_FLOW_OCTETS_IN: Named "fivegs_ep_n3_gtp_indatavolumeqosleveln3upf" ["qfi"] "octets",
+        "GTP-U octets of user data received on N3, by QFI; only if upf.metrics.qos_flows is set";
+    QOS_FLOW_OCTETS_OUT: Named "fivegs_ep_n3_gtp_outdatavolumeqosleveln3upf" ["qfi"] "octets",
+        "GTP-U octets of user data sent on N3, by QFI; only if upf.metrics.qos_flows is set";
     SESSION_NUMBER: Gauge "fivegs_upffunction_upf_sessionnbr" [] "sessions", "PDU sessions in the data plane";
+    QOS_FLOWS: Gauge "fivegs_upffunction_upf_qosflows" ["dnn"] "QoS flows",
+        "QFIs of the QERs of each session, by data network";
     ESTABLISHMENTS: Named "fivegs_upffunction_sm_n4sessionestabreq" [] "requests",
         "Session Establishment Requests handled, without duplicates";
     ESTABLISHMENTS_FAILED: Named "fivegs_upffunction_sm_n4sessionestabfail" ["cause"] "requests",

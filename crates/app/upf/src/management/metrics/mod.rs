@@ -15,8 +15,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{DropReason, NamedCounter, RulePlace};
-use causeway_ports::{CounterUnit, Counters};
-use causeway_types::{Direction, Time};
+use causeway_ports::{CounterUnit, Counters, QosFlowOctets};
+use causeway_types::{Direction, Qfi, Time};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -38,6 +38,8 @@ pub(crate) use self::status::{
 pub(crate) struct PortCounters {
     pub(crate) name: String,
     pub(crate) counters: Arc<Counters>,
+    /// Its octets by QoS flow; `None`: they are not counted.
+    pub(crate) qos_flows: Option<Arc<QosFlowOctets>>,
 }
 
 /// The stages of the fast path that decide packets.
@@ -127,7 +129,12 @@ impl Exposition {
         writer.single(&metric::N3_PACKETS_OUT, tx.packets)?;
         writer.single(&metric::N3_OCTETS_IN, rx.octets)?;
         writer.single(&metric::N3_OCTETS_OUT, tx.octets)?;
+        writer.family(&metric::QOS_FLOW_OCTETS_IN, self.by_qfi(QosFlowOctets::received))?;
+        writer.family(&metric::QOS_FLOW_OCTETS_OUT, self.by_qfi(QosFlowOctets::sent))?;
         writer.single(&metric::SESSION_NUMBER, counters.sessions)?;
+        let networks = self.n4.networks.iter();
+        let flows = networks.map(|network| (label("dnn", network.dnn.as_str()), network.qos_flows));
+        writer.family(&metric::QOS_FLOWS, flows)?;
         let requests = &self.n4.establishment;
         writer.single(&metric::ESTABLISHMENTS, requests.requests)?;
         let failed =
@@ -136,6 +143,18 @@ impl Exposition {
         writer.single(&metric::REPORTS, self.n4.reports_sent)?;
         writer.single(&metric::REPORTS_ACCEPTED, self.n4.reports_accepted)?;
         writer.single(&metric::PEERS_ACTIVE, self.n4.peers_active)
+    }
+
+    /// The octets of all ports by QFI, for the QFIs that occur.
+    fn by_qfi(
+        &self,
+        octets: fn(&QosFlowOctets, Qfi) -> u64,
+    ) -> impl Iterator<Item = (Vec<(&'static str, String)>, u64)> {
+        let ports = || self.ports.iter().filter_map(|port| port.qos_flows.as_deref());
+        let sum = move |qfi| ports().map(|port| octets(port, qfi)).sum::<u64>();
+        let all = (0..64).map(Qfi::from_low_bits).map(move |qfi| (qfi, sum(qfi)));
+        all.filter(|(_, octets)| *octets > 0)
+            .map(|(qfi, octets)| (label("qfi", qfi.value().to_string()), octets))
     }
 
     fn data_plane(&self, writer: &mut Writer<'_>) -> fmt::Result {

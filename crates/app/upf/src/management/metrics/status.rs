@@ -42,6 +42,8 @@ pub(crate) struct N4Status {
 pub(crate) struct NetworkStatus {
     pub(crate) dnn: String,
     pub(crate) sessions: u64,
+    /// The QFIs of the QERs of each session.
+    pub(crate) qos_flows: u64,
 }
 
 /// The UE address pools of a data network and an IP version.

@@ -3,13 +3,34 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{Batch, Frame, Meta};
+use causeway_ports::{Port, QosFlowPort};
+use causeway_types::Teid;
+
 use super::catalogue::ALL;
 use super::definition::{Kind, Metric};
 use super::*;
 
+/// A GTP-U port that has received 116 octets of QFI 9, and sent as many of QFI 5.
+fn counting_port() -> PortCounters {
+    let octets = Arc::<QosFlowOctets>::default();
+    let (near, mut far) = causeway_ports::memory::pair("n3", "gnb").unwrap();
+    let mut port = QosFlowPort::new(near, Arc::clone(&octets));
+    let user = |qfi| {
+        let header = prefix::uplink(Teid::new(7).unwrap(), Qfi::from_low_bits(qfi), 100).unwrap();
+        [&header[..], &[0x45; 100]].concat()
+    };
+    far.push(Meta::Ip, &user(9));
+    port.receive(&mut Batch::new()).unwrap();
+    port.send(&[Frame { meta: Meta::Ip, data: &user(5) }]).unwrap();
+    PortCounters { name: "n3".into(), counters: Arc::clone(port.counters()), qos_flows: Some(octets) }
+}
+
 /// A daemon with one of everything that has labels.
 fn exposition() -> Exposition {
-    let ports = vec![PortCounters { name: "n6-\"x\"".into(), counters: Arc::default() }];
+    let n6 = PortCounters { name: "n6-\"x\"".into(), counters: Arc::default(), qos_flows: None };
+    let ports = vec![n6, counting_port()];
     let mut snapshot =
         Snapshot { stages: vec![NamedCounter { name: "flow_table", value: 3 }], ..Snapshot::default() };
     snapshot.counters.gtpu_received.count(100);
@@ -18,7 +39,7 @@ fn exposition() -> Exposition {
     let latency =
         HistogramStatus { sum: 0.75, count: 3, buckets: vec![(0.25, 2), (0.5, 0), (f64::INFINITY, 1)] };
     let n4 = N4Status {
-        networks: vec![NetworkStatus { dnn: "internet".into(), sessions: 5 }],
+        networks: vec![NetworkStatus { dnn: "internet".into(), sessions: 5, qos_flows: 8 }],
         pools: vec![PoolStatus { dnn: "internet".into(), ip_version: 4, addresses: 65_534, used: 2 }],
         establishment: EstablishmentStatus { requests: 9, failures: vec![(75, 4)] },
         messages: vec![MessageCount {
@@ -50,6 +71,9 @@ fn every_figure_is_there_from_the_start() {
             "fivegs_ep_n3_gtp_indataoctn3upf 100",
             "fivegs_ep_n3_gtp_outdatapktn3upf 0",
             "fivegs_upffunction_upf_sessionnbr 0",
+            "fivegs_upffunction_upf_qosflows{dnn=\"internet\"} 8",
+            "fivegs_ep_n3_gtp_indatavolumeqosleveln3upf{qfi=\"9\"} 116",
+            "fivegs_ep_n3_gtp_outdatavolumeqosleveln3upf{qfi=\"5\"} 116",
             "fivegs_upffunction_sm_n4sessionestabreq 9",
             "fivegs_upffunction_sm_n4sessionestabfail{cause=\"75\"} 4",
             "pfcp_peers_active 0",

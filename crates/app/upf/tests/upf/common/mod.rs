@@ -48,7 +48,7 @@ pub fn config(at: Ipv4Addr) -> Config {
             server: vec![GtpuServer { address: Some(at), ..GtpuServer::default() }],
             ..Default::default()
         },
-        metrics: Metrics { server: vec![MetricsServer { address: at, port: 0 }] },
+        metrics: Metrics { server: vec![MetricsServer { address: at, port: 0 }], ..Metrics::default() },
         ..Upf::default()
     };
     config.upf.host.reachable =

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use causeway_pfcp::{
     ActivationTime, ApplicationId, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause,
-    CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, FramedIpv6Route, FramedRoute,
-    GateStatus, Header, HeartbeatRequest, HeartbeatResponse, InactivityDetectionTime, MeasurementMethod,
-    Message, NetworkInstance, NodeId, NodeReportResponse, NodeReportType, Octets, OuterHeaderCreation, Pdi,
-    QueryUrr, RecoveryTimeStamp, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
-    SessionModificationFlags, SessionModificationRequest, SessionReportResponse, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr, UsageReport, UserId,
+    CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, ForwardingPolicy,
+    FramedIpv6Route, FramedRoute, GateStatus, Header, HeartbeatRequest, HeartbeatResponse,
+    InactivityDetectionTime, MeasurementMethod, Message, NetworkInstance, NodeId, NodeReportResponse,
+    NodeReportType, Octets, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp, SNssai, SdfFilter,
+    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
+    SessionModificationRequest, SessionReportResponse, UpdateFar, UpdateForwardingParameters, UpdatePdr,
+    UsageReport, UserId,
 };
 use causeway_types::{
     DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, ReportingTriggers,
@@ -280,6 +281,34 @@ impl Smf {
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
         let fars = [uplink_far(), forwarding(teid, gnb)];
         self.accepted(SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars))
+    }
+
+    /// The same, of a network slice with this Slice/Service Type.
+    pub fn establish_of_slice(&mut self, ue: Ipv4Addr, sst: u8, teid: Teid, gnb: Ipv4Addr) -> Session {
+        let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
+        let fars = [uplink_far(), forwarding(teid, gnb)];
+        let mut request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
+        request.s_nssai = Some(SNssai { sst, sd: SNssai::NO_SD });
+        self.accepted(request)
+    }
+
+    /// A session whose uplink names this forwarding policy; whatever comes of it.
+    pub fn try_establish_steered(&mut self, ue: Ipv4Addr, policy: &str) -> Result<Session, Cause> {
+        let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
+        let mut fars = [uplink_far(), downlink_far()];
+        if let Some(parameters) = &mut fars[0].forwarding_parameters {
+            parameters.forwarding_policy = Some(ForwardingPolicy(Octets(policy.as_bytes())));
+        }
+        let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
+        let answer = self.request(request.into(), Some(Seid(0)));
+        let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
+            panic!("{answer:02x?}")
+        };
+        if !response.cause.is_accepted() {
+            return Err(response.cause);
+        }
+        let uplink = response.created_pdrs.iter().find_map(|pdr| pdr.local_f_teid?.assigned()).unwrap();
+        Ok(Session { up_seid: response.up_f_seid.unwrap().seid, cp_seid: cp.seid, uplink })
     }
 
     /// The same in this data network, and counting volumes.

@@ -147,6 +147,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.traffic.classes.model", "classes.json"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
+    ("upf.metrics.qos_flows", "true"),
     ("upf.management.server[].address", "::1"),
     ("upf.management.server[].port", "19090"),
     ("upf.management.tls.certificate", "upf.crt"),

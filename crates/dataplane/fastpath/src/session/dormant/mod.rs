@@ -18,7 +18,7 @@ use std::sync::Arc;
 use causeway_collections::{HashIndex, Prefaulter, Probe, Release, Tail, fit};
 use causeway_model::{ProfileTransition, ProfiledSession, SessionParams};
 use causeway_slowpath::lease::MeasuredState;
-use causeway_types::{DualIp, FTeid, FTeidV4, Seid, Teid, Time};
+use causeway_types::{DualIp, FTeid, FTeidV4, SNssai, Seid, Teid, Time};
 
 use crate::session::lease::Lease;
 use crate::table::index::{ArenaError, ToKernel, request_prefault};
@@ -133,6 +133,17 @@ impl DormantSessions {
     pub(crate) fn all_paths(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
         let of = |record: &DormantSession| Some(self.profiles.get(record.profile)?.paths(&record.params));
         self.records.iter().filter_map(of).flatten().flatten()
+    }
+
+    /// The sessions of these slices that have flow entries.
+    pub(crate) fn with_entries_of(&self, slices: &[SNssai]) -> impl Iterator<Item = Seid> {
+        let is_of = |record: &&DormantSession| {
+            let profile = self.profiles.get(record.profile);
+            let slice = profile.and_then(|profile| profile.profile.rules().slice);
+            slice.is_some_and(|slice| slices.contains(&slice))
+                && record.prior.as_ref().is_some_and(|prior| prior.lease.is_some())
+        };
+        self.records.iter().filter(is_of).map(|record| record.seid)
     }
 
     /// Whether sessions of this profile can be dormant.

@@ -65,6 +65,11 @@ impl ProfileCache {
         is_it.then(|| Arc::clone(&kind.profile))
     }
 
+    /// Forgets all profiles, and returns them.
+    pub(crate) fn clear(&mut self) -> Vec<Arc<CompiledProfile>> {
+        self.places.iter_mut().filter_map(Option::take).map(|held| held.profile).collect()
+    }
+
     /// Stores the profile of a session. Returns the profile that it replaces.
     pub(crate) fn insert(
         &mut self,

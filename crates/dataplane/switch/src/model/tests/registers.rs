@@ -239,6 +239,16 @@ fn an_action_that_needs_more_than_the_alu_has_is_refused() {
         refused(&two, &[], &[change(second, always, 0), change(second, always, 1)], returned),
         RegisterError::SecondChange { register: pairs(), word: second }
     );
+    let (holds, opposite) = (Condition::If(first), Condition::Unless(first));
+    for third in [
+        vec![change(second, holds, 0), change(second, holds, 1)],
+        vec![change(second, holds, 0), change(second, opposite, 1), change(second, opposite, 1)],
+    ] {
+        assert_eq!(
+            refused(&two, &[compare(first, zero)], &third, returned),
+            RegisterError::SecondChange { register: pairs(), word: second }
+        );
+    }
     assert_eq!(
         refused(&two, &[], &[change(second, always, 2)], returned),
         RegisterError::ThirdInput { register: pairs(), input: 2 }
@@ -293,6 +303,31 @@ fn a_pair_changes_in_one_step() {
         steps.push((state.register(PAIRS, 3).unwrap(), returned));
     }
     assert_eq!(steps, [([70, 1], 0), ([40, 2], 0), ([10, 3], 1), ([10, 3], 0)]);
+}
+
+// Input:  a pair of an epoch and a count: packets of epochs 5, 5 and 6 that add 7 each, and reads for epochs 6 and 5.
+// Output: a packet of another epoch begins anew; only a read for the cell's epoch returns its count.
+#[test]
+fn a_word_has_another_change_on_the_opposite_condition() {
+    let pairs = &registers()[1];
+    let (first, second) = (Word::First, Word::Second);
+    let same = Comparison { word: first, relation: Relation::Equal, with: Operand::Input(0) };
+    let change = |word, when, change| Modification { word, when, change };
+    let changes = [
+        change(first, Condition::Always, Change::Set(Operand::Input(0))),
+        change(second, Condition::If(first), Change::AddSaturating(Operand::Input(1))),
+        change(second, Condition::Unless(first), Change::Set(Operand::Input(1))),
+    ];
+    let count = RegisterAction::new(pairs, &[same], &changes, Returned::After(second)).unwrap();
+    let returned = Returned::BeforeIf(second, Condition::If(first));
+    let read = RegisterAction::new(pairs, &[same], &[], returned).unwrap();
+    let mut state = State::new(Program { registers: registers(), ..program() });
+    let mut access = |action, epoch| {
+        state.begin_pass(Side::Ingress);
+        state.access(action, 0, [epoch, 7]).unwrap()
+    };
+    assert_eq!([5, 5, 6].map(|epoch| access(&count, epoch)), [7, 14, 7]);
+    assert_eq!([6, 5].map(|epoch| access(&read, epoch)), [7, 0]);
 }
 
 // Input:  a controller that sets two cells and reads them; indices, values and registers that are not there; a batch of

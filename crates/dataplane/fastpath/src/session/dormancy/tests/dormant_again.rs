@@ -1,5 +1,8 @@
+use std::sync::Arc;
+
+use causeway_dataplane::{DropReason, SliceLimit};
 use causeway_model::DirectionalLimit;
-use causeway_types::ReportingTriggers;
+use causeway_types::{ReportingTriggers, SNssai};
 
 use super::*;
 
@@ -125,4 +128,36 @@ fn a_session_with_buffered_packets_stays_active() {
     assert!(plane.slow_path.has(Seid(3)) && !plane.slow_path.has(Seid(2)));
     assert_eq!(downlink(&mut plane, 2, at(12)), Disposition::Buffered);
     assert!(plane.slow_path.has(Seid(3)) && plane.slow_path.has(Seid(2)));
+}
+
+// Input:  three sessions of a slice, none of which may stay active, with packets; a limit of 8 kbit/s for the slice begins, and ends.
+// Output: the flow entries handle the packets before and after; in between the slow path has them, and lets the first one pass for all
+//         three. Usage is exact.
+#[test]
+fn the_limit_of_a_slice_begins_and_ends_for_dormant_sessions() {
+    let (mut plane, mut templates) = (plane_with_max_active(0), Templates::default());
+    let slice = SNssai { sst: 1, sd: SNssai::NO_SD };
+    for ue in 1..=3 {
+        let rules = RuleSet { slice: Some(slice), ..rules(ue) };
+        let change = templates.profiled(&rules).unwrap().into();
+        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), change }).unwrap();
+    }
+    let send = |plane: &mut FastPath, secs| [1, 2, 3].map(|ue| downlink(plane, ue, at(secs)));
+    for secs in [9, 10] {
+        assert_eq!(send(&mut plane, secs), [Disposition::Forwarded; 3]);
+    }
+    let by_entries = plane.fast_path_packets();
+    assert!(by_entries >= 3 && plane.dormant.len() == 2);
+    let (mut settings, before) = (plane.topology.settings(), plane.topology.settings());
+    settings.slices = vec![SliceLimit { slice, uplink: None, downlink: Bitrate::from_kbps(8) }];
+    plane.reconfigure(at(20), &Arc::new(settings));
+    let dropped = Disposition::Dropped(DropReason::SliceRateExceeded);
+    assert_eq!(send(&mut plane, 20), [Disposition::Forwarded, dropped, dropped]);
+    assert_eq!(plane.fast_path_packets(), by_entries);
+    plane.reconfigure(at(30), &Arc::new(before));
+    assert_eq!(send(&mut plane, 30), [Disposition::Forwarded; 3]);
+    assert_eq!(plane.fast_path_packets(), by_entries + 3);
+    let ends = [1, 2, 3].map(|seid| plane.apply(at(40), &Plan::removal(Seid(seid))).unwrap().usage);
+    let packets = ends.map(|usage| usage[0].volume.unwrap().downlink / PACKET);
+    assert_eq!(packets, [4, 3, 3]);
 }

@@ -1,0 +1,442 @@
+// Heavy hitters: counts in sub-windows of a sliding window, in two ways of places (`crates/dataplane/traffic/src/sliding/switch.rs` is the same in
+// software, `crates/dataplane/switch/src/heavy_hitters.rs` in the model).
+//
+// A way has an array of owners, and for each of four sub-windows one of pairs {epoch, count}: three sub-windows are a window, the fourth is the oldest, of
+// which a part still counts. A pair counts only if its epoch is the expected one, so nothing is ever reset. A packet accesses each array once. One without a
+// place may take the one with the smaller estimate; then it passes a second time, which writes the same arrays.
+//
+// Without an entry of `heavy_limits` nothing is counted. The control plane fills `heavy_parts_0` and `heavy_parts_1`, what of the oldest count still counts, and
+// `heavy_chances`, the greatest random number with which a weight takes a place with an estimate.
+//
+// A sub-window has 2^28 ns, 268 ms. Sub-window n stands in array n modulo 4, with epoch n / 4 modulo 256.
+//
+// It uses `time`, which is set before, and the fields of HEAVY_METADATA, of which these are set before: `heavy_key`, the flow; `heavy_weight`, what
+// the packet counts; and of a second pass `is_heavy_second`, 1, and `heavy_way`. It sets `heavy_takes`, 1: the packet is to pass once more, with
+// `heavy_way` and `heavy_weight` kept; and `heavy_reports`, 1: the flow has become heavy, with `heavy_units` in its window.
+
+// Estimates for which there is a chance to take a place, for all weights together: a window has at most 1,020 units.
+#ifndef SIZE_HEAVY_CHANCES
+#define SIZE_HEAVY_CHANCES 2048
+#endif
+
+// The owners of a way, and whether the packet's flow is one.
+#define HEAVY_OWNERS(way, register_id, place) \
+    @id(register_id) \
+    REGISTER(heavy_owners_##way, SIZE_HEAVY, bit<HEAVY_BITS>, bit<16>) \
+    REGISTER_ACTION(heavy_owners_##way, compare_owner_##way, bit<HEAVY_BITS>, bit<16>, \
+        if (cell == meta.heavy_identity) { result = 1; } else { result = 0; } \
+    ) \
+    REGISTER_ACTION(heavy_owners_##way, set_owner_##way, bit<HEAVY_BITS>, bit<16>, \
+        cell = meta.heavy_identity; \
+        result = 1; \
+    ) \
+    @hidden \
+    action find_##way() { \
+        REGISTER_EXECUTE(compare_owner_##way, place, meta.heavy_own_##way) \
+    } \
+    @hidden \
+    action take_##way() { \
+        REGISTER_EXECUTE(set_owner_##way, place, meta.heavy_own_##way) \
+    } \
+    @hidden \
+    table heavy_owning_##way { \
+        key = { \
+            meta.is_heavy_second : exact; \
+            meta.heavy_way : exact; \
+        } \
+        actions = { find_##way; take_##way; NoAction; } \
+        const default_action = NoAction(); \
+        const entries = { \
+            (0, 0) : find_##way(); \
+            (1, way) : take_##way(); \
+        } \
+        size = 2; \
+    }
+
+// The counts of a sub-window in a way. The packet counts in the current sub-window of its own place; in others it reads.
+#define HEAVY_COUNTS(way, array, register_id, place, is_own_0, is_own_1) \
+    @id(register_id) \
+    REGISTER_PAIRS(heavy_counts_##way##_##array, SIZE_HEAVY, bit<HEAVY_BITS>) \
+    REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, read_count_##way##_##array, bit<HEAVY_BITS>, \
+        if (cell.first == meta.heavy_epoch_##array) { result = cell.second; } else { result = 0; } \
+    ) \
+    REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, add_count_##way##_##array, bit<HEAVY_BITS>, \
+        if (cell.first == meta.heavy_epoch_##array) { \
+            cell.second = cell.second |+| meta.heavy_weight; \
+        } else { \
+            cell.second = meta.heavy_weight; \
+        } \
+        cell.first = meta.heavy_epoch_##array; \
+        result = cell.second; \
+    ) \
+    REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, begin_count_##way##_##array, bit<HEAVY_BITS>, \
+        cell.first = meta.heavy_epoch_##array; \
+        cell.second = meta.heavy_weight; \
+        result = cell.second; \
+    ) \
+    REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, reset_count_##way##_##array, bit<HEAVY_BITS>, \
+        cell.second = 0; \
+        result = 0; \
+    ) \
+    @hidden \
+    action read_##way##_##array() { \
+        REGISTER_EXECUTE(read_count_##way##_##array, place, meta.heavy_count_##way##_##array) \
+    } \
+    @hidden \
+    action add_##way##_##array() { \
+        REGISTER_EXECUTE(add_count_##way##_##array, place, meta.heavy_count_##way##_##array) \
+    } \
+    @hidden \
+    action begin_##way##_##array() { \
+        REGISTER_EXECUTE(begin_count_##way##_##array, place, meta.heavy_count_##way##_##array) \
+    } \
+    @hidden \
+    action reset_##way##_##array() { \
+        REGISTER_EXECUTE(reset_count_##way##_##array, place, meta.heavy_count_##way##_##array) \
+    } \
+    @hidden \
+    table heavy_counting_##way##_##array { \
+        key = { \
+            meta.is_heavy_second : ternary; \
+            meta.heavy_way : ternary; \
+            meta.heavy_own_0 : ternary; \
+            meta.heavy_own_1 : ternary; \
+            meta.heavy_phase : ternary; \
+        } \
+        actions = { read_##way##_##array; add_##way##_##array; begin_##way##_##array; reset_##way##_##array; NoAction; } \
+        const default_action = NoAction(); \
+        const entries = { \
+            (1, way, _, _, array) : begin_##way##_##array(); \
+            (1, way, _, _, _) : reset_##way##_##array(); \
+            (0, _, is_own_0, is_own_1, array) : add_##way##_##array(); \
+            (0, _, _, _, _) : read_##way##_##array(); \
+        } \
+        size = 4; \
+    }
+
+// The sum of the current count and those of two full sub-windows, of which one is added later, and the oldest count.
+#define HEAVY_SUM(way, phase, current, second, third, oldest) \
+    @hidden \
+    action sum_##way##_##phase() { \
+        meta.heavy_units_##way = (bit<16>)meta.heavy_count_##way##_##current + (bit<16>)meta.heavy_count_##way##_##second; \
+        meta.heavy_third_##way = (bit<16>)meta.heavy_count_##way##_##third; \
+        meta.heavy_oldest_##way = meta.heavy_count_##way##_##oldest; \
+    }
+
+// The estimates of a way.
+#define HEAVY_ESTIMATE(way, table_id) \
+    HEAVY_SUM(way, 0, 0, 3, 2, 1) \
+    HEAVY_SUM(way, 1, 1, 0, 3, 2) \
+    HEAVY_SUM(way, 2, 2, 1, 0, 3) \
+    HEAVY_SUM(way, 3, 3, 2, 1, 0) \
+    @hidden \
+    table heavy_sums_##way { \
+        key = { meta.heavy_phase : exact; } \
+        actions = { sum_##way##_0; sum_##way##_1; sum_##way##_2; sum_##way##_3; NoAction; } \
+        const default_action = NoAction(); \
+        const entries = { \
+            0 : sum_##way##_0(); \
+            1 : sum_##way##_1(); \
+            2 : sum_##way##_2(); \
+            3 : sum_##way##_3(); \
+        } \
+        size = 4; \
+    } \
+    @hidden \
+    action add_third_##way() { \
+        meta.heavy_units_##way = meta.heavy_units_##way + meta.heavy_third_##way; \
+    } \
+    action set_part_##way(bit<16> part) { \
+        meta.heavy_part_##way = part; \
+    } \
+    @id(table_id) \
+    table heavy_parts_##way { \
+        key = { \
+            meta.heavy_position : exact @name("position"); \
+            meta.heavy_oldest_##way : exact @name("oldest"); \
+        } \
+        actions = { set_part_##way; @defaultonly NoAction; } \
+        const default_action = NoAction(); \
+        size = 4096; \
+    } \
+    @hidden \
+    action add_part_##way() { \
+        meta.heavy_units_##way = meta.heavy_units_##way + meta.heavy_part_##way; \
+    }
+
+#define HEAVY_PLACE_0 meta.heavy_hash[HEAVY_BITS - 1:0]
+#define HEAVY_PLACE_1 meta.heavy_hash_1[HEAVY_BITS - 1:0]
+
+control HeavyHitters(inout metadata_t meta) {
+    HASH_CRC32(identity_hash)
+    HASH_CRC16(place_hash)
+    RANDOM(chance_random)
+
+    // The units in a window from which on a flow is heavy, and half of them. Without an entry nothing is counted.
+    action look_for(bit<16> full, bit<16> half) {
+        meta.heavy_full = full;
+        meta.heavy_half = half;
+        meta.is_heavy_asked = 1;
+    }
+
+    @id(130)
+    table heavy_limits {
+        key = { meta.is_heavy_second : ternary @name("is_second"); }
+        actions = { look_for; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 1;
+    }
+
+    @hidden
+    action hash_key() {
+        HASH_CRC32_OF(identity_hash, meta.heavy_hash, meta.heavy_key)
+    }
+
+    @hidden
+    action hash_place() {
+        HASH_CRC16_OF(place_hash, meta.heavy_hash_1, meta.heavy_key)
+    }
+
+    @hidden
+    action split_time() {
+        meta.heavy_phase = meta.time[21:20];
+        meta.heavy_position = meta.time[19:16];
+        meta.heavy_round = meta.time[29:22];
+        meta.heavy_round_before = meta.time[29:22];
+    }
+
+    @hidden
+    action before_round() {
+        meta.heavy_round_before = meta.heavy_round_before - 1;
+        meta.heavy_identity = meta.heavy_hash[31:16] & 0x7fff;
+    }
+
+    // An array behind the current one was last used a round ago.
+    @hidden
+    action epochs_0() {
+        meta.heavy_epoch_0 = meta.heavy_round;
+        meta.heavy_epoch_1 = meta.heavy_round_before;
+        meta.heavy_epoch_2 = meta.heavy_round_before;
+        meta.heavy_epoch_3 = meta.heavy_round_before;
+    }
+
+    @hidden
+    action epochs_1() {
+        meta.heavy_epoch_0 = meta.heavy_round;
+        meta.heavy_epoch_1 = meta.heavy_round;
+        meta.heavy_epoch_2 = meta.heavy_round_before;
+        meta.heavy_epoch_3 = meta.heavy_round_before;
+    }
+
+    @hidden
+    action epochs_2() {
+        meta.heavy_epoch_0 = meta.heavy_round;
+        meta.heavy_epoch_1 = meta.heavy_round;
+        meta.heavy_epoch_2 = meta.heavy_round;
+        meta.heavy_epoch_3 = meta.heavy_round_before;
+    }
+
+    @hidden
+    action epochs_3() {
+        meta.heavy_epoch_0 = meta.heavy_round;
+        meta.heavy_epoch_1 = meta.heavy_round;
+        meta.heavy_epoch_2 = meta.heavy_round;
+        meta.heavy_epoch_3 = meta.heavy_round;
+    }
+
+    @hidden
+    table heavy_epochs {
+        key = { meta.heavy_phase : exact; }
+        actions = { epochs_0; epochs_1; epochs_2; epochs_3; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            0 : epochs_0();
+            1 : epochs_1();
+            2 : epochs_2();
+            3 : epochs_3();
+        }
+        size = 4;
+    }
+
+    HEAVY_OWNERS(0, 130, HEAVY_PLACE_0)
+    HEAVY_OWNERS(1, 131, HEAVY_PLACE_1)
+    HEAVY_COUNTS(0, 0, 132, HEAVY_PLACE_0, 1, _)
+    HEAVY_COUNTS(0, 1, 133, HEAVY_PLACE_0, 1, _)
+    HEAVY_COUNTS(0, 2, 134, HEAVY_PLACE_0, 1, _)
+    HEAVY_COUNTS(0, 3, 135, HEAVY_PLACE_0, 1, _)
+    HEAVY_COUNTS(1, 0, 136, HEAVY_PLACE_1, 0, 1)
+    HEAVY_COUNTS(1, 1, 137, HEAVY_PLACE_1, 0, 1)
+    HEAVY_COUNTS(1, 2, 138, HEAVY_PLACE_1, 0, 1)
+    HEAVY_COUNTS(1, 3, 139, HEAVY_PLACE_1, 0, 1)
+    HEAVY_ESTIMATE(0, 131)
+    HEAVY_ESTIMATE(1, 132)
+
+    // The flow's own place.
+    @hidden
+    action own_0() {
+        meta.heavy_units = meta.heavy_units_0;
+        meta.heavy_flag_place = 1w0 ++ HEAVY_PLACE_0;
+    }
+
+    @hidden
+    action own_1() {
+        meta.heavy_units = meta.heavy_units_1;
+        meta.heavy_flag_place = 1w1 ++ HEAVY_PLACE_1;
+    }
+
+    @hidden
+    action compare_limits() {
+        meta.heavy_full = meta.heavy_units - meta.heavy_full;
+        meta.heavy_half = meta.heavy_units - meta.heavy_half;
+    }
+
+    // Whether the flow of a place is heavy: of both ways, for a packet has one place.
+    @id(140)
+    REGISTER(heavy_flags, 2 * SIZE_HEAVY, bit<HEAVY_FLAG_BITS>, bit<8>)
+
+    REGISTER_ACTION(heavy_flags, raise_flag, bit<HEAVY_FLAG_BITS>, bit<8>,
+        result = cell;
+        cell = 1;
+    )
+
+    // The flag is that of the flow which had the place before.
+    REGISTER_ACTION(heavy_flags, begin_flag, bit<HEAVY_FLAG_BITS>, bit<8>,
+        result = 0;
+        cell = 1;
+    )
+
+    REGISTER_ACTION(heavy_flags, clear_flag, bit<HEAVY_FLAG_BITS>, bit<8>,
+        result = 1;
+        cell = 0;
+    )
+
+    @hidden
+    action raise() {
+        REGISTER_EXECUTE(raise_flag, meta.heavy_flag_place, meta.heavy_before)
+    }
+
+    @hidden
+    action begin() {
+        REGISTER_EXECUTE(begin_flag, meta.heavy_flag_place, meta.heavy_before)
+    }
+
+    @hidden
+    action clear() {
+        REGISTER_EXECUTE(clear_flag, meta.heavy_flag_place, meta.heavy_before)
+    }
+
+    // By the signs of the differences: below the threshold, below half of it. Between both the flag stays.
+    @hidden
+    table heavy_flagging {
+        key = {
+            meta.is_heavy_second : exact;
+            meta.heavy_full[15:15] : exact;
+            meta.heavy_half[15:15] : exact;
+        }
+        actions = { raise; begin; clear; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (0, 0, 0) : raise();
+            (1, 0, 0) : begin();
+            (0, 1, 1) : clear();
+            (1, 1, 0) : clear();
+            (1, 1, 1) : clear();
+        }
+        size = 5;
+    }
+
+    // A packet without a place: the way with the smaller estimate, the first of equal ones.
+    @hidden
+    action compare_ways() {
+        meta.heavy_difference = meta.heavy_units_1 - meta.heavy_units_0;
+        RANDOM_DRAW(chance_random, meta.heavy_random)
+    }
+
+    @hidden
+    action least_0() {
+        meta.heavy_least = meta.heavy_units_0;
+        meta.heavy_way = 0;
+    }
+
+    @hidden
+    action least_1() {
+        meta.heavy_least = meta.heavy_units_1;
+        meta.heavy_way = 1;
+    }
+
+    // The greatest random number with which the packet takes the place. Without an entry it does not.
+    action set_chance(bit<16> chance) {
+        meta.heavy_chance = chance;
+        meta.has_heavy_chance = 1;
+    }
+
+    @id(133)
+    table heavy_chances {
+        key = {
+            meta.heavy_weight : exact @name("weight");
+            meta.heavy_least : exact @name("estimate");
+        }
+        actions = { set_chance; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_HEAVY_CHANCES;
+    }
+
+    @hidden
+    action compare_chance() {
+        meta.heavy_random = meta.heavy_random |-| meta.heavy_chance;
+    }
+
+    apply {
+        heavy_limits.apply();
+        if (meta.is_heavy_asked == 1) {
+            hash_key();
+            hash_place();
+            split_time();
+            before_round();
+            heavy_epochs.apply();
+            heavy_owning_0.apply();
+            heavy_owning_1.apply();
+            heavy_counting_0_0.apply();
+            heavy_counting_0_1.apply();
+            heavy_counting_0_2.apply();
+            heavy_counting_0_3.apply();
+            heavy_counting_1_0.apply();
+            heavy_counting_1_1.apply();
+            heavy_counting_1_2.apply();
+            heavy_counting_1_3.apply();
+            heavy_sums_0.apply();
+            heavy_sums_1.apply();
+            heavy_parts_0.apply();
+            heavy_parts_1.apply();
+            add_third_0();
+            add_third_1();
+            add_part_0();
+            add_part_1();
+            if (meta.heavy_own_0 == 1) {
+                own_0();
+            } else if (meta.heavy_own_1 == 1) {
+                own_1();
+            }
+            if (meta.heavy_own_0 == 1 || meta.heavy_own_1 == 1) {
+                compare_limits();
+                meta.heavy_before = 1;
+                heavy_flagging.apply();
+                if (meta.heavy_before == 0) {
+                    meta.heavy_reports = 1;
+                }
+            } else {
+                compare_ways();
+                if (meta.heavy_difference[15:15] == 1) {
+                    least_1();
+                } else {
+                    least_0();
+                }
+                heavy_chances.apply();
+                compare_chance();
+                if (meta.has_heavy_chance == 1 && meta.heavy_random == 0) {
+                    meta.heavy_takes = 1;
+                }
+            }
+        }
+    }
+}

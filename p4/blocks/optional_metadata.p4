@@ -1,0 +1,68 @@
+// What optional blocks add to the metadata: the macros stand before `metadata_t`, the blocks behind it.
+
+#ifndef CAUSEWAY_OPTIONAL_METADATA
+#define CAUSEWAY_OPTIONAL_METADATA
+
+// Of `armed.p4`.
+#define ARMED_METADATA \
+    bit<32> armed_generation; \
+    bit<32> armed_limit; \
+    bit<32> armed_is_same; \
+    bit<32> armed_passes; \
+    bit<1> is_armed;
+
+// Of `heavy_hitter.p4`. Places of a way:
+#ifndef SIZE_HEAVY
+#define SIZE_HEAVY 4096
+#define HEAVY_BITS 12
+#define HEAVY_FLAG_BITS 13
+#endif
+#define HEAVY_METADATA \
+    bit<32> heavy_key; \
+    KEPT_IN_SECOND_PASS bit<8> heavy_weight; \
+    KEPT_IN_SECOND_PASS bit<1> is_heavy_second; \
+    KEPT_IN_SECOND_PASS bit<1> heavy_way; \
+    bit<1> heavy_takes; \
+    bit<1> heavy_reports; \
+    bit<16> heavy_units; \
+    bit<1> is_heavy_asked; \
+    bit<16> heavy_full; \
+    bit<16> heavy_half; \
+    bit<32> heavy_hash; \
+    bit<16> heavy_hash_1; \
+    bit<16> heavy_identity; \
+    bit<2> heavy_phase; \
+    bit<4> heavy_position; \
+    bit<8> heavy_round; \
+    bit<8> heavy_round_before; \
+    bit<8> heavy_epoch_0; \
+    bit<8> heavy_epoch_1; \
+    bit<8> heavy_epoch_2; \
+    bit<8> heavy_epoch_3; \
+    bit<16> heavy_own_0; \
+    bit<16> heavy_own_1; \
+    bit<8> heavy_count_0_0; \
+    bit<8> heavy_count_0_1; \
+    bit<8> heavy_count_0_2; \
+    bit<8> heavy_count_0_3; \
+    bit<8> heavy_count_1_0; \
+    bit<8> heavy_count_1_1; \
+    bit<8> heavy_count_1_2; \
+    bit<8> heavy_count_1_3; \
+    bit<8> heavy_oldest_0; \
+    bit<8> heavy_oldest_1; \
+    bit<16> heavy_third_0; \
+    bit<16> heavy_third_1; \
+    bit<16> heavy_part_0; \
+    bit<16> heavy_part_1; \
+    bit<16> heavy_units_0; \
+    bit<16> heavy_units_1; \
+    bit<16> heavy_least; \
+    bit<16> heavy_difference; \
+    bit<16> heavy_random; \
+    bit<16> heavy_chance; \
+    bit<1> has_heavy_chance; \
+    bit<HEAVY_FLAG_BITS> heavy_flag_place; \
+    bit<8> heavy_before;
+
+#endif
