@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use causeway_packet::vxlan::{self, Vni};
-use causeway_packet::{Frame, MacAddr, Meta};
+use causeway_packet::{Batch, Buffer, Frame, MacAddr, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::vxlan::{Segment, SegmentTraffic, VxlanEndpoint, VxlanPort};
 use causeway_ports::{Counter, Port};
@@ -148,6 +148,32 @@ fn the_largest_packet_arrives_and_a_larger_one_is_counted() {
     assert_eq!(receive(&mut receiver, 1), [(Meta::Ip, fits)]);
     assert_eq!(sender.counters().value(Counter::TxTooBig), 1);
     assert_eq!(sender.counters().value(Counter::TxWrongKind), 1);
+}
+
+// Input:  two of the three frames of a batch, the last one first; then one of them again, and a frame in a buffer without headroom.
+// Output: the two arrive in that order; their octets stay where they are in their buffers, behind the headers. The others are counted,
+//         and the third frame is as it was.
+#[test]
+fn headers_are_written_before_the_frames_of_a_batch() {
+    let ((near, near_addr), (far, far_addr)) = (endpoint("127.0.0.1:0"), endpoint("127.0.0.1:0"));
+    let here = segment(5, far_addr);
+    let (mut sender, mut receiver) = (add(&near, here.clone()), add(&far, mirrored(here, near_addr)));
+    let mut batch = Batch::new();
+    assert!((0..3).all(|last| batch.push(Frame { meta: Meta::Ip, data: &packet(last) })));
+    let places = [0, 1, 2].map(|index| batch.data(index).unwrap().as_ptr());
+    assert_eq!(sender.send_from(&mut batch, &[2, 0]).unwrap(), 2);
+    assert_eq!(receive(&mut receiver, 2), [2, 0].map(|last| (Meta::Ip, packet(last))));
+    for index in [0, 2] {
+        assert_eq!(batch.data(index).unwrap()[22..].as_ptr(), places[index], "{index}");
+    }
+    assert_eq!(batch.frame(1), Some(Frame { meta: Meta::Ip, data: &packet(1) }));
+    assert_eq!(sender.send_from(&mut batch, &[2]).unwrap(), 0);
+    let mut narrow = Batch::of_buffers([Buffer::new(Box::leak(Box::new([0; 2048])), 0)]);
+    assert!(narrow.push(Frame { meta: Meta::Ip, data: &packet(1) }));
+    assert_eq!(sender.send_from(&mut narrow, &[0]).unwrap(), 0);
+    for (counter, count) in [(Counter::TxWrongKind, 1), (Counter::TxNoBuffer, 1), (Counter::Tx, 2)] {
+        assert_eq!(sender.counters().value(counter), count, "{counter:?}");
+    }
 }
 
 // Input:  GTP-U between two addresses of a segment, marked, over both IP versions inside; a fragment, a datagram with a
