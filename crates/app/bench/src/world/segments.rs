@@ -92,6 +92,7 @@ impl Side {
             mac,
             remote_mac,
             address: None,
+            address6: None,
         };
         Ok(Self {
             near: end(false).add("near", segment(FAR, macs), near)?,

@@ -9,6 +9,7 @@ use causeway_packet::rewrite::set_ecn;
 use causeway_packet::vxlan::{self, Vxlan};
 use causeway_packet::{BATCH, Batch, Frame, FrameMut, Meta};
 
+use super::flow;
 use super::frame::{self, Content};
 use super::port::VxlanPort;
 use super::{INNER, Segment, SegmentTraffic};
@@ -25,11 +26,21 @@ pub struct VxlanEndpoint {
 /// batch.
 pub(super) struct Shared {
     carrier: Box<dyn Port>,
+    /// What sends datagrams of flows, each from a source port of its own; if there is none, the carrier does.
+    senders: Vec<Sender>,
     local: SocketAddr,
     lost: Lost,
     members: Vec<Member>,
     /// Memory for frames that are sent from no batch.
     copies: Option<Box<Batch>>,
+}
+
+/// A port that only sends.
+struct Sender {
+    port: Box<dyn Port>,
+    lost: Lost,
+    /// The frames of a batch that leave by it.
+    frames: ArrayVec<usize, BATCH>,
 }
 
 /// A segment at this end.
@@ -48,6 +59,8 @@ struct Member {
 struct Lost([u64; Counter::ALL.len()]);
 
 impl Lost {
+    const NONE: Self = Self([0; Counter::ALL.len()]);
+
     /// Counts what the carrier has lost since the last call.
     fn count(&mut self, carrier: &Counters, counters: &Counters) {
         for (seen, (counter, value)) in self.0.iter_mut().zip(carrier.iter()) {
@@ -65,7 +78,7 @@ impl Lost {
 enum Arrival {
     /// It is of this member, and was unwrapped in place.
     Packet(usize),
-    /// An ARP request of this member.
+    /// An ARP request or a Neighbour Solicitation of this member, and the frame that answers it.
     Request(usize, Vec<u8>),
     /// It is lost, for this reason.
     Lost(Option<usize>, Counter),
@@ -74,9 +87,25 @@ enum Arrival {
 impl VxlanEndpoint {
     /// An endpoint on this carrier, which moves UDP datagrams of `local` as frames of GTP-U.
     pub fn new(carrier: Box<dyn Port>, local: SocketAddr) -> Self {
-        let shared =
-            Shared { carrier, local, lost: Lost([0; Counter::ALL.len()]), members: Vec::new(), copies: None };
+        let shared = Shared {
+            carrier,
+            senders: Vec::new(),
+            local,
+            lost: Lost::NONE,
+            members: Vec::new(),
+            copies: None,
+        };
         Self { shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// The same, which sends the datagrams of flows from other source ports than that of the carrier (RFC 7348 section 5): each
+    /// flow from that of one of these ports, in order, so that the underlay can spread flows over paths, and the other end over
+    /// queues. The ports have the local address, and receive nothing.
+    #[must_use]
+    pub fn with_senders(self, ports: Vec<Box<dyn Port>>) -> Self {
+        let sender = |port| Sender { port, lost: Lost::NONE, frames: ArrayVec::new() };
+        self.lock().senders = ports.into_iter().map(sender).collect();
+        self
     }
 
     /// Adds a segment. Its VNI must not be in use at this endpoint.
@@ -197,6 +226,9 @@ impl Shared {
             Ok(Content::Request(request)) => {
                 return Arrival::Request(number, frame::answer(&member.segment, &request));
             }
+            Ok(Content::Solicitation(asked)) => {
+                return Arrival::Request(number, frame::advertisement(&member.segment, inner.frame, &asked));
+            }
             Err(reason) => return Arrival::Lost(Some(number), reason),
         }
         // The frame was parsed: it is longer.
@@ -253,30 +285,42 @@ impl Shared {
         mtu: u32,
         (batch, frames): (&mut Batch, &[usize]),
     ) -> Result<usize, PortError> {
-        let local = self.local;
-        let Some(member) = self.members.get_mut(number) else { return Ok(0) };
+        let Self { carrier, senders, local, lost, members, .. } = self;
+        let Some(member) = members.get_mut(number) else { return Ok(0) };
         let (mut sent, remote) = (0, member.segment.remote);
         for chunk in frames.chunks(BATCH) {
-            let mut octets = 0;
+            let (mut octets, mut wrapped) = (0, 0);
             let mut datagrams = ArrayVec::<usize, BATCH>::new();
             for index in chunk {
                 let Some(mut frame) = batch.frame_mut(*index) else { continue };
+                let sender = (!senders.is_empty())
+                    .then(|| flow::choose(flow::number(&frame.meta(), frame.data()), senders.len()))
+                    .and_then(|place| senders.get_mut(place));
                 match member.wrap(&mut frame, mtu) {
                     Ok((len, tos)) => {
-                        octets += len;
-                        frame.set_meta(meta(local, remote, tos & 0x03));
+                        (octets, wrapped) = (octets + len, wrapped + 1);
+                        frame.set_meta(meta(*local, remote, tos & 0x03));
                         // There are no more frames than places.
-                        let _ = datagrams.try_push(*index);
+                        let _ = sender.map_or(&mut datagrams, |sender| &mut sender.frames).try_push(*index);
                     }
                     Err(reason) => member.counters.add(reason, 1),
                 }
             }
-            let accepted = self.carrier.send_from(batch, &datagrams);
-            self.lost.count(self.carrier.counters(), &member.counters);
-            let accepted = accepted?;
+            let mut accepted = 0;
+            if senders.is_empty() {
+                let end = carrier.send_from(batch, &datagrams);
+                lost.count(carrier.counters(), &member.counters);
+                accepted += end?;
+            }
+            for Sender { port, lost, frames } in senders.iter_mut().filter(|it| !it.frames.is_empty()) {
+                let end = port.send_from(batch, frames);
+                frames.clear();
+                lost.count(port.counters(), &member.counters);
+                accepted += end?;
+            }
             // Of frames that were not all accepted, the octets are an average.
-            let is_all = accepted == datagrams.len();
-            member.counters.sent(accepted, if is_all { octets } else { octets * accepted / datagrams.len() });
+            let is_all = accepted == wrapped;
+            member.counters.sent(accepted, if is_all { octets } else { octets * accepted / wrapped });
             sent += accepted;
         }
         Ok(sent)
@@ -343,7 +387,12 @@ impl Member {
         let [.., d0, d1, d2, d3, d4, d5, _, _, _, _, _, _, high, low] = *head;
         u64::from_ne_bytes(vni) == u64::from_ne_bytes(vxlan::header(self.segment.vni))
             && [d0, d1, d2, d3, d4, d5] == self.segment.mac.0
-            && matches!([high, low], [0x08, 0x00] | [0x86, 0xdd])
+            && match [high, low] {
+                [0x08, 0x00] => true,
+                // It may be a Neighbour Solicitation.
+                [0x86, 0xdd] => self.segment.address6.is_none(),
+                _ => false,
+            }
     }
 
     /// Writes the headers before a frame. Returns the length that it had, and the type of service whose ECN the outer header
