@@ -66,6 +66,18 @@ impl<P: Port> Port for AdvertisedPort<P> {
         Ok(sent)
     }
 
+    fn send_from(&mut self, batch: &mut Batch, frames: &[usize]) -> Result<usize, PortError> {
+        for index in frames {
+            if let Some(mut frame) = batch.frame_mut(*index)
+                && let Meta::Gtpu { local, .. } = frame.meta_mut()
+                && let Some(own) = self.local(*local)
+            {
+                *local = own;
+            }
+        }
+        self.inner.send_from(batch, frames)
+    }
+
     fn has_pending(&self) -> bool {
         self.inner.has_pending()
     }
@@ -95,5 +107,8 @@ mod tests {
         assert_eq!(far.pop(), Some((meta(local), vec![3])));
         assert_eq!(far.pop(), Some((meta(other), vec![4])));
         assert_eq!((port.name(), port.has_pending()), ("near", false));
+        assert_eq!(port.send_from(&mut batch, &[1, 0]).unwrap(), 2);
+        assert_eq!(far.pop(), Some((meta(other), vec![2])));
+        assert_eq!(far.pop(), Some((meta(local), vec![1])));
     }
 }

@@ -3,7 +3,8 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use causeway_packet::{Batch, Frame};
+use arrayvec::ArrayVec;
+use causeway_packet::{BATCH, Batch, Frame};
 
 use crate::{Counters, PortError};
 
@@ -32,6 +33,21 @@ pub trait Port: Send {
     /// Only when the port can no longer be used: [`PortError::Lost`].
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError>;
 
+    /// Sends these frames of a batch in order, as [`Port::send`] does, from their buffers. The port may change them: it writes its
+    /// headers before a frame. So no frame of them is sent again.
+    ///
+    /// # Errors
+    /// As for [`Port::send`].
+    fn send_from(&mut self, batch: &mut Batch, frames: &[usize]) -> Result<usize, PortError> {
+        let mut sent = 0;
+        for some in frames.chunks(BATCH) {
+            let run: ArrayVec<Frame<'_>, BATCH> =
+                some.iter().filter_map(|index| batch.frame(*index)).collect();
+            sent += self.send(&run)?;
+        }
+        Ok(sent)
+    }
+
     /// Readable when [`Port::receive`] has something to do. `None` where there is no such descriptor.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
@@ -53,7 +69,7 @@ pub trait Port: Send {
     fn use_counters(&mut self, _counters: &Arc<Counters>) {}
 }
 
-/// Implements what a port around another one passes on: all of [`Port`] but `receive`, `send` and `has_pending`.
+/// Implements what a port around another one passes on: all of [`Port`] but `receive`, the sending of frames, and `has_pending`.
 macro_rules! forward_to_port {
     ($self:ident, $port:expr) => {
         fn name(&$self) -> &str {
@@ -96,6 +112,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
         (**self).send(frames)
+    }
+
+    fn send_from(&mut self, batch: &mut Batch, frames: &[usize]) -> Result<usize, PortError> {
+        (**self).send_from(batch, frames)
     }
 
     fn has_pending(&self) -> bool {

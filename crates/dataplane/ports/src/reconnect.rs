@@ -122,6 +122,22 @@ impl ReconnectingPort {
         }
     }
 
+    /// Sends this number of frames by the port; without one they are counted.
+    fn send_by(
+        &mut self,
+        frames: usize,
+        send: impl FnOnce(&mut dyn Port) -> Result<usize, PortError>,
+    ) -> Result<usize, PortError> {
+        if let State::Up(port) = &mut self.state {
+            match send(&mut **port) {
+                Ok(count) => return Ok(count),
+                Err(error) => self.disconnect(error),
+            }
+        }
+        self.counters.add(Counter::TxLinkDown, frames as u64);
+        Ok(0)
+    }
+
     /// Takes the reopened port, if there is one.
     #[cold]
     fn take(&mut self) {
@@ -163,14 +179,11 @@ impl Port for ReconnectingPort {
     }
 
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
-        if let State::Up(port) = &mut self.state {
-            match port.send(frames) {
-                Ok(count) => return Ok(count),
-                Err(error) => self.disconnect(error),
-            }
-        }
-        self.counters.add(Counter::TxLinkDown, frames.len() as u64);
-        Ok(0)
+        self.send_by(frames.len(), |port| port.send(frames))
+    }
+
+    fn send_from(&mut self, batch: &mut Batch, frames: &[usize]) -> Result<usize, PortError> {
+        self.send_by(frames.len(), |port| port.send_from(batch, frames))
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {

@@ -46,6 +46,11 @@ impl<P: Port> Port for TracedPort<P> {
         self.inner.send(frames)
     }
 
+    fn send_from(&mut self, batch: &mut Batch, frames: &[usize]) -> Result<usize, PortError> {
+        self.record(Passage::Out, frames.iter().filter_map(|index| batch.frame(*index)));
+        self.inner.send_from(batch, frames)
+    }
+
     fn has_pending(&self) -> bool {
         self.inner.has_pending()
     }

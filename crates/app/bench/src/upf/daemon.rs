@@ -142,6 +142,7 @@ fn segment() -> VxlanSegment {
         mac: MacAddr([2, 0, 0, 0, 0, 1]),
         next_hop: MacAddr(ROUTER_MAC),
         address: Some(SEGMENT_ADDRESS),
+        address6: None,
     }
 }
 

@@ -171,6 +171,11 @@ pub const KEYS: &[Key] = &[
         "none",
         "IPv4 address of this end in the segment: ARP requests for it are answered, and ICMP errors come from it",
     ),
+    key(
+        "upf.vxlan[].address6",
+        "none",
+        "IPv6 address of this end in the segment: Neighbour Solicitations for it are answered",
+    ),
     key("upf.framed_routes.table", "8805", "kernel routing table of framed routes"),
     live("upf.framed_routes.max", "16384", "maximum number of framed routes of all sessions"),
     live(

@@ -1,6 +1,6 @@
 //! The keys of VXLAN segments.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_packet::vxlan::{PORT, Vni};
 use causeway_ports::vxlan::Segment;
@@ -36,6 +36,9 @@ pub struct VxlanSegment {
     /// The address of this end in the segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Ipv4Addr>,
+    /// The IPv6 address of this end in the segment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address6: Option<Ipv6Addr>,
 }
 
 /// Placeholders: a list item with an error is not used.
@@ -60,6 +63,9 @@ pub(super) fn segment(segment: &mut Section<'_>) -> VxlanSegment {
         address: segment.value("address", |text| {
             text.parse().map_err(|_| values::wrong(text, "an IPv4 address, for example 172.16.5.1"))
         }),
+        address6: segment.value("address6", |text| {
+            text.parse().map_err(|_| values::wrong(text, "an IPv6 address, for example 2001:db8:5::1"))
+        }),
     }
 }
 
@@ -76,6 +82,7 @@ impl VxlanSegment {
             mac: self.mac,
             remote_mac: self.next_hop,
             address: self.address,
+            address6: self.address6,
         }
     }
 }

@@ -33,7 +33,7 @@ impl PortTransmitter {
     ///
     /// # Errors
     /// [`PortError::Lost`] when a port has failed for good.
-    pub(super) fn send_queue(&mut self, batch: &Batch, queue: &TransmitQueue) -> Result<(), PortError> {
+    pub(super) fn send_queue(&mut self, batch: &mut Batch, queue: &TransmitQueue) -> Result<(), PortError> {
         let ports = self.group_by_port(queue);
         for index in (0..MAX_PORTS).filter(|index| ports & 1 << index != 0) {
             self.send_port(index, batch, queue)?;
@@ -61,24 +61,36 @@ impl PortTransmitter {
         ports
     }
 
-    fn send_port(&mut self, index: usize, batch: &Batch, queue: &TransmitQueue) -> Result<(), PortError> {
+    fn send_port(&mut self, index: usize, batch: &mut Batch, queue: &TransmitQueue) -> Result<(), PortError> {
         let Some(slot) = self.set.slot_mut(index) else { return Ok(()) };
-        let mut run: ArrayVec<Frame<'_>, BATCH> = ArrayVec::new();
+        // Frames of the batch, or other packets: what is not sent yet.
+        let mut frames = ArrayVec::<usize, BATCH>::new();
+        let mut owned = ArrayVec::<Frame<'_>, BATCH>::new();
         let own = queue.packets().iter().zip(&self.ways).filter(|(_, way)| **way == Some(index));
         for (departure, _) in own {
-            if run.is_full() {
-                slot.port.send(&run)?;
-                run.clear();
+            let is_frame = matches!(departure, QueuedPacket::Frame(..));
+            if !frames.is_empty() && (!is_frame || frames.is_full()) {
+                slot.port.send_from(batch, &frames)?;
+                frames.clear();
             }
-            let frame = match departure {
-                QueuedPacket::Frame(index, _) => batch.frame(*index),
-                QueuedPacket::Owned(index) => {
-                    queue.owned(*index).map(|(egress, packet)| Frame { meta: egress.meta(), data: packet })
-                }
-            };
-            run.extend(frame);
+            if !owned.is_empty() && (is_frame || owned.is_full()) {
+                slot.port.send(&owned)?;
+                owned.clear();
+            }
+            match departure {
+                QueuedPacket::Frame(index, _) => frames.push(*index),
+                QueuedPacket::Owned(index) => owned.extend(
+                    queue.owned(*index).map(|(egress, packet)| Frame { meta: egress.meta(), data: packet }),
+                ),
+            }
         }
-        slot.port.send(&run).map(drop)
+        if !frames.is_empty() {
+            slot.port.send_from(batch, &frames)?;
+        }
+        if !owned.is_empty() {
+            slot.port.send(&owned)?;
+        }
+        Ok(())
     }
 
     /// Transmits the queued copies.
@@ -97,7 +109,8 @@ impl PortTransmitter {
             return;
         };
         if !batch.is_empty() {
-            let sent = slot.port.send(&batch.as_frames());
+            let all: ArrayVec<usize, BATCH> = (0..batch.len()).collect();
+            let sent = slot.port.send_from(batch, &all);
             self.lost = self.lost.take().or(sent.err());
             batch.clear();
         }
@@ -129,7 +142,8 @@ impl Transmit for PortTransmitter {
 
 #[cfg(test)]
 mod tests {
-    use causeway_dataplane::Network;
+    use causeway_dataplane::{Exit, Network};
+    use causeway_packet::Meta;
     use causeway_ports::memory;
     use causeway_types::NetworkInstance;
 
@@ -137,6 +151,27 @@ mod tests {
 
     fn network(name: &str) -> Network {
         Network::new(NetworkInstance::new(name), Vec::new())
+    }
+
+    // Input:  a queue of frames of a batch, not in their order, around a packet that is in none.
+    // Output: they leave in the order of the queue.
+    #[test]
+    fn frames_and_other_packets_keep_their_order() {
+        let (near, mut far) = memory::pair("a", "far").unwrap();
+        let mut set = PortSet::new();
+        set.add_network(network("a"), Box::new(near));
+        let egress_ports = EgressPorts::of(&set);
+        let mut out = PortTransmitter::new(set, egress_ports, 100);
+        let mut batch = Batch::new();
+        assert!([[0], [1], [2]].iter().all(|data| batch.push(Frame { meta: Meta::Ip, data })));
+        let mut queue = TransmitQueue::default();
+        queue.push_frame(2, Exit::Network(0));
+        queue.push_frame(1, Exit::Network(0));
+        queue.push_owned(Egress::Ip { network: NetworkInstance::new("a") }, vec![3]);
+        queue.push_frame(0, Exit::Network(0));
+        out.send_queue(&mut batch, &queue).unwrap();
+        let sent: Vec<u8> = std::iter::from_fn(|| far.pop().map(|(_, data)| data[0])).collect();
+        assert_eq!(sent, [2, 1, 3, 0]);
     }
 
     // Input:  packets for two networks, one for an unknown network, and one longer than the batches.

@@ -43,6 +43,7 @@ fn segments() -> Vec<VxlanSegment> {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             next_hop: MacAddr([2, 0, 0, 0, 0, vni as u8]),
             address: Some([172, 16, net, 1].into()),
+            address6: None,
         }
     };
     TENANTS.map(segment).into()

@@ -1,6 +1,7 @@
 //! Opening and configuring the socket.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -48,6 +49,34 @@ impl Default for UdpOptions {
 const DEFAULT_MTU: u32 = 1500;
 
 impl UdpPort {
+    /// Binds a socket that only sends to the first port of these at the address that is free: the kernel discards what arrives.
+    ///
+    /// # Errors
+    /// As for [`UdpPort::bind`]; [`PortError::AddressInUse`] names the last port when none is free.
+    pub fn bind_sender(
+        name: &str,
+        address: IpAddr,
+        ports: RangeInclusive<u16>,
+        options: &UdpOptions,
+    ) -> Result<Self, PortError> {
+        let options = UdpOptions { receive_buffer: 0, share: PortSharing::Exclusive, ..options.clone() };
+        let mut error = PortError::AddressInUse { address: SocketAddr::new(address, *ports.end()) };
+        for port in ports {
+            match Self::bind(name, SocketAddr::new(address, port), &options) {
+                Err(in_use @ PortError::AddressInUse { .. }) => error = in_use,
+                Err(other) => return Err(other),
+                Ok(bound) => {
+                    let failed = |errno| {
+                        PortError::system(format!("opening UDP socket {}", bound.local), errno, "CAP_NET_RAW")
+                    };
+                    sockopt::refuse_all(&bound.socket).map_err(failed)?;
+                    return Ok(bound);
+                }
+            }
+        }
+        Err(error)
+    }
+
     /// Binds a socket to `address`, in most cases port 2152 (TS 29.281 clause 4.4.2.3).
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use causeway_packet::rewrite::set_ecn;
 use causeway_packet::vxlan::{self, Vxlan};
 use causeway_packet::{BATCH, Batch, Frame, FrameMut, Meta};
 
+use super::flow;
 use super::frame::{self, Content};
 use super::port::VxlanPort;
 use super::{INNER, Segment, SegmentTraffic};
@@ -25,11 +26,21 @@ pub struct VxlanEndpoint {
 /// batch.
 pub(super) struct Shared {
     carrier: Box<dyn Port>,
+    /// What sends datagrams of flows, each from a source port of its own; if there is none, the carrier does.
+    senders: Vec<Sender>,
     local: SocketAddr,
     lost: Lost,
     members: Vec<Member>,
-    /// Memory for the datagrams to send, one for each frame of a batch.
-    scratch: Box<[u8]>,
+    /// Memory for frames that are sent from no batch.
+    copies: Option<Box<Batch>>,
+}
+
+/// A port that only sends.
+struct Sender {
+    port: Box<dyn Port>,
+    lost: Lost,
+    /// The frames of a batch that leave by it.
+    frames: ArrayVec<usize, BATCH>,
 }
 
 /// A segment at this end.
@@ -48,6 +59,8 @@ struct Member {
 struct Lost([u64; Counter::ALL.len()]);
 
 impl Lost {
+    const NONE: Self = Self([0; Counter::ALL.len()]);
+
     /// Counts what the carrier has lost since the last call.
     fn count(&mut self, carrier: &Counters, counters: &Counters) {
         for (seen, (counter, value)) in self.0.iter_mut().zip(carrier.iter()) {
@@ -65,7 +78,7 @@ impl Lost {
 enum Arrival {
     /// It is of this member, and was unwrapped in place.
     Packet(usize),
-    /// An ARP request of this member.
+    /// An ARP request or a Neighbour Solicitation of this member, and the frame that answers it.
     Request(usize, Vec<u8>),
     /// It is lost, for this reason.
     Lost(Option<usize>, Counter),
@@ -76,12 +89,23 @@ impl VxlanEndpoint {
     pub fn new(carrier: Box<dyn Port>, local: SocketAddr) -> Self {
         let shared = Shared {
             carrier,
+            senders: Vec::new(),
             local,
-            lost: Lost([0; Counter::ALL.len()]),
+            lost: Lost::NONE,
             members: Vec::new(),
-            scratch: Box::default(),
+            copies: None,
         };
         Self { shared: Arc::new(Mutex::new(shared)) }
+    }
+
+    /// The same, which sends the datagrams of flows from other source ports than that of the carrier (RFC 7348 section 5): each
+    /// flow from that of one of these ports, in order, so that the underlay can spread flows over paths, and the other end over
+    /// queues. The ports have the local address, and receive nothing.
+    #[must_use]
+    pub fn with_senders(self, ports: Vec<Box<dyn Port>>) -> Self {
+        let sender = |port| Sender { port, lost: Lost::NONE, frames: ArrayVec::new() };
+        self.lock().senders = ports.into_iter().map(sender).collect();
+        self
     }
 
     /// Adds a segment. Its VNI must not be in use at this endpoint.
@@ -202,6 +226,9 @@ impl Shared {
             Ok(Content::Request(request)) => {
                 return Arrival::Request(number, frame::answer(&member.segment, &request));
             }
+            Ok(Content::Solicitation(asked)) => {
+                return Arrival::Request(number, frame::advertisement(&member.segment, inner.frame, &asked));
+            }
             Err(reason) => return Arrival::Lost(Some(number), reason),
         }
         // The frame was parsed: it is longer.
@@ -230,39 +257,72 @@ impl Shared {
         self.lost.count(self.carrier.counters(), &member.counters);
     }
 
+    /// Sends frames that are in no batch: a copy of each gets the headers.
     pub(super) fn send(&mut self, number: usize, mtu: u32, frames: &[Frame<'_>]) -> Result<usize, PortError> {
+        let new = || Box::new(Batch::with_frame_size(mtu as usize));
+        let mut copies = self.copies.take().unwrap_or_else(new);
         let mut sent = 0;
         for chunk in frames.chunks(BATCH) {
-            sent += self.send_some(number, mtu, chunk)?;
+            copies.clear();
+            for frame in chunk {
+                if !copies.push(*frame)
+                    && let Some(member) = self.members.get(number)
+                {
+                    member.counters.add(Counter::TxTooBig, 1);
+                }
+            }
+            let all: ArrayVec<usize, BATCH> = (0..copies.len()).collect();
+            sent += self.send_from(number, mtu, (&mut copies, &all))?;
         }
+        self.copies = Some(copies);
         Ok(sent)
     }
 
-    fn send_some(&mut self, number: usize, mtu: u32, frames: &[Frame<'_>]) -> Result<usize, PortError> {
-        let (local, stride) = (self.local, mtu as usize + INNER);
-        let Some(member) = self.members.get_mut(number) else { return Ok(0) };
-        if self.scratch.len() < BATCH * stride {
-            self.scratch = vec![0; BATCH * stride].into();
-        }
-        let (remote, mut octets) = (member.segment.remote, 0);
-        let mut datagrams = ArrayVec::<Frame<'_>, BATCH>::new();
-        for (frame, space) in frames.iter().zip(self.scratch.chunks_exact_mut(stride)) {
-            match member.wrap(frame, mtu, space) {
-                Ok((len, tos)) => {
-                    octets += frame.data.len();
-                    let data = space.get(..len).unwrap_or_default();
-                    // There are no more frames than places.
-                    let _ = datagrams.try_push(Frame { meta: meta(local, remote, tos & 0x03), data });
+    /// Sends frames of a batch: the headers are written before each, where it is.
+    pub(super) fn send_from(
+        &mut self,
+        number: usize,
+        mtu: u32,
+        (batch, frames): (&mut Batch, &[usize]),
+    ) -> Result<usize, PortError> {
+        let Self { carrier, senders, local, lost, members, .. } = self;
+        let Some(member) = members.get_mut(number) else { return Ok(0) };
+        let (mut sent, remote) = (0, member.segment.remote);
+        for chunk in frames.chunks(BATCH) {
+            let (mut octets, mut wrapped) = (0, 0);
+            let mut datagrams = ArrayVec::<usize, BATCH>::new();
+            for index in chunk {
+                let Some(mut frame) = batch.frame_mut(*index) else { continue };
+                let sender = (!senders.is_empty())
+                    .then(|| flow::choose(flow::number(&frame.meta(), frame.data()), senders.len()))
+                    .and_then(|place| senders.get_mut(place));
+                match member.wrap(&mut frame, mtu) {
+                    Ok((len, tos)) => {
+                        (octets, wrapped) = (octets + len, wrapped + 1);
+                        frame.set_meta(meta(*local, remote, tos & 0x03));
+                        // There are no more frames than places.
+                        let _ = sender.map_or(&mut datagrams, |sender| &mut sender.frames).try_push(*index);
+                    }
+                    Err(reason) => member.counters.add(reason, 1),
                 }
-                Err(reason) => member.counters.add(reason, 1),
             }
+            let mut accepted = 0;
+            if senders.is_empty() {
+                let end = carrier.send_from(batch, &datagrams);
+                lost.count(carrier.counters(), &member.counters);
+                accepted += end?;
+            }
+            for Sender { port, lost, frames } in senders.iter_mut().filter(|it| !it.frames.is_empty()) {
+                let end = port.send_from(batch, frames);
+                frames.clear();
+                lost.count(port.counters(), &member.counters);
+                accepted += end?;
+            }
+            // Of frames that were not all accepted, the octets are an average.
+            let is_all = accepted == wrapped;
+            member.counters.sent(accepted, if is_all { octets } else { octets * accepted / wrapped });
+            sent += accepted;
         }
-        let sent = self.carrier.send(&datagrams);
-        self.lost.count(self.carrier.counters(), &member.counters);
-        let sent = sent?;
-        // Of frames that were not all accepted, the octets are an average.
-        let is_all = sent == datagrams.len();
-        member.counters.sent(sent, if is_all { octets } else { octets * sent / datagrams.len().max(1) });
         Ok(sent)
     }
 
@@ -327,17 +387,27 @@ impl Member {
         let [.., d0, d1, d2, d3, d4, d5, _, _, _, _, _, _, high, low] = *head;
         u64::from_ne_bytes(vni) == u64::from_ne_bytes(vxlan::header(self.segment.vni))
             && [d0, d1, d2, d3, d4, d5] == self.segment.mac.0
-            && matches!([high, low], [0x08, 0x00] | [0x86, 0xdd])
+            && match [high, low] {
+                [0x08, 0x00] => true,
+                // It may be a Neighbour Solicitation.
+                [0x86, 0xdd] => self.segment.address6.is_none(),
+                _ => false,
+            }
     }
 
-    /// Writes the datagram of a frame. Returns its length, and the type of service whose ECN the outer header takes.
+    /// Writes the headers before a frame. Returns the length that it had, and the type of service whose ECN the outer header
+    /// takes.
     #[inline]
-    fn wrap(&mut self, frame: &Frame<'_>, mtu: u32, space: &mut [u8]) -> Result<(usize, u8), Counter> {
-        match (&self.traffic, frame.meta) {
-            (SegmentTraffic::Ip, Meta::Ip) => {
-                let is_ipv6 = frame.data.first().is_some_and(|first| first >> 4 == 6);
-                let len = put(space, &[&self.headers[usize::from(is_ipv6)], frame.data])?;
-                Ok((len, frame::tos(frame.data)))
+    fn wrap(&mut self, frame: &mut FrameMut<'_>, mtu: u32) -> Result<(usize, u8), Counter> {
+        let (meta, mtu) = (frame.meta(), mtu as usize);
+        let data = frame.data();
+        let len = data.len();
+        match (&self.traffic, meta) {
+            (SegmentTraffic::Ip, Meta::Ip) if len <= mtu => {
+                let tos = frame::tos(data);
+                let is_ipv6 = data.first().is_some_and(|first| first >> 4 == 6);
+                prepend(frame, &self.headers[usize::from(is_ipv6)])?;
+                Ok((len, tos))
             }
             (SegmentTraffic::Gtpu(addresses), Meta::Gtpu { local, peer, tos, hops }) => {
                 let first = addresses.iter().copied().find(|ip| ip.is_ipv4() == peer.is_ipv4());
@@ -347,30 +417,27 @@ impl Member {
                 }
                 self.ipv4_id = self.ipv4_id.wrapping_add(1);
                 let local = SocketAddr::new(local, outer::GTPU_PORT);
-                let headers = outer::wrap(local, peer, (tos, hops), self.ipv4_id, frame.data)
+                let headers = outer::wrap(local, peer, (tos, hops), self.ipv4_id, data)
                     .map_err(|_| Counter::TxTooBig)?;
-                if headers.len() + frame.data.len() > mtu as usize {
+                if headers.len() + len > mtu {
                     return Err(Counter::TxTooBig);
                 }
-                let link = &self.headers[usize::from(peer.is_ipv6())];
-                Ok((put(space, &[link, &headers, frame.data])?, tos))
+                prepend(frame, &headers)?;
+                prepend(frame, &self.headers[usize::from(peer.is_ipv6())])?;
+                Ok((len, tos))
             }
+            (SegmentTraffic::Ip, Meta::Ip) => Err(Counter::TxTooBig),
             _ => Err(Counter::TxWrongKind),
         }
     }
 }
 
-/// Writes the parts one behind the other. Returns their length.
+/// Writes octets before a frame.
 ///
 /// # Errors
-/// [`Counter::TxTooBig`] when they exceed the MTU, for which there is space.
+/// [`Counter::TxNoBuffer`] when there is no room before it.
 #[inline(always)]
-fn put<const N: usize>(space: &mut [u8], parts: &[&[u8]; N]) -> Result<usize, Counter> {
-    let mut at = 0;
-    for part in parts {
-        let end = at + part.len();
-        space.get_mut(at..end).ok_or(Counter::TxTooBig)?.copy_from_slice(part);
-        at = end;
-    }
-    Ok(at)
+fn prepend(frame: &mut FrameMut<'_>, octets: &[u8]) -> Result<(), Counter> {
+    frame.prepend(octets.len()).ok_or(Counter::TxNoBuffer)?.copy_from_slice(octets);
+    Ok(())
 }

@@ -1,7 +1,10 @@
 //! Frames of a segment.
 
+use std::net::Ipv6Addr;
+
+use causeway_packet::icmp::{NeighbourAdvertisement, NeighbourSolicitation};
 use causeway_packet::rewrite::Ecn;
-use causeway_packet::{Arp, EtherType, MacAddr, vxlan};
+use causeway_packet::{Arp, EtherType, MacAddr, UserPacket, vxlan};
 
 use super::{INNER, Segment};
 use crate::Counter;
@@ -16,6 +19,8 @@ pub(super) enum Content {
     Ip,
     /// An ARP request that is answered.
     Request(Arp),
+    /// A Neighbour Solicitation that is answered.
+    Solicitation(NeighbourSolicitation),
 }
 
 /// What a frame is, for this end of the segment.
@@ -31,7 +36,12 @@ pub(super) fn content(segment: &Segment, frame: &[u8]) -> Result<Content, Counte
     let (dst, kind) = (MacAddr([d0, d1, d2, d3, d4, d5]), u16::from_be_bytes([high, low]));
     let is_ours = dst == segment.mac;
     match EtherType::new(kind) {
-        Some(EtherType::IPV4 | EtherType::IPV6) if is_ours => Ok(Content::Ip),
+        Some(EtherType::IPV6) if is_ours || [d0, d1] == IPV6_GROUP => match solicitation(segment, payload) {
+            Some(asked) => Ok(Content::Solicitation(asked)),
+            None if is_ours => Ok(Content::Ip),
+            None => Err(Counter::RxNotForUs),
+        },
+        Some(EtherType::IPV4) if is_ours => Ok(Content::Ip),
         Some(EtherType::ARP) => match Arp::parse(payload) {
             Ok(Some(arp)) if arp.is_request && Some(arp.target.1) == segment.address => {
                 Ok(Content::Request(arp))
@@ -41,6 +51,36 @@ pub(super) fn content(segment: &Segment, frame: &[u8]) -> Result<Content, Counte
         },
         _ => Err(Counter::RxNotForUs),
     }
+}
+
+/// The begin of the MAC addresses of IPv6 groups (RFC 2464 section 7).
+const IPV6_GROUP: [u8; 2] = [0x33, 0x33];
+
+/// All nodes of a link.
+const ALL_NODES: (MacAddr, Ipv6Addr) =
+    (MacAddr([0x33, 0x33, 0, 0, 0, 1]), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1));
+
+/// The packet, if it asks for the IPv6 address of this end.
+fn solicitation(segment: &Segment, packet: &[u8]) -> Option<NeighbourSolicitation> {
+    let address = segment.address6?;
+    let packet = UserPacket::parse(packet).ok()?;
+    NeighbourSolicitation::of(&packet).filter(|asked| asked.target == address)
+}
+
+/// The answer to a Neighbour Solicitation in a frame, as a frame. A sender without an address only asks whether this one is in
+/// use: all nodes are told (RFC 4861 clause 7.2.4).
+pub(super) fn advertisement(segment: &Segment, asking: &[u8], asked: &NeighbourSolicitation) -> Vec<u8> {
+    let sender =
+        asking.get(6..).and_then(<[u8]>::first_chunk).map_or(segment.remote_mac, |mac| MacAddr(*mac));
+    let solicited = !asked.source.is_unspecified();
+    let (mac, to) = if solicited { (asked.link.unwrap_or(sender), asked.source) } else { ALL_NODES };
+    let mut frame = Vec::with_capacity(96);
+    frame.extend(mac.0.iter().chain(&segment.mac.0).copied());
+    frame.extend(EtherType::IPV6.value().to_be_bytes());
+    let told = NeighbourAdvertisement { target: asked.target, link: segment.mac, solicited, overrides: true };
+    // The message is short: it can be written.
+    let _ = told.write(asked.target, to, &mut frame);
+    frame
 }
 
 /// The answer to an ARP request, as a frame.
@@ -91,6 +131,9 @@ pub(super) fn ecn(outer: u8, inner: u8) -> Result<Option<Ecn>, Counter> {
 
 #[cfg(test)]
 mod tests {
+    use causeway_packet::icmp::Icmpv6Message;
+    use causeway_packet::{IpProtocol, Ipv6Repr};
+
     use super::*;
 
     fn segment() -> Segment {
@@ -100,6 +143,7 @@ mod tests {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             remote_mac: MacAddr([2, 0, 0, 0, 0, 2]),
             address: Some([10, 0, 0, 1].into()),
+            address6: None,
         }
     }
 
@@ -121,6 +165,54 @@ mod tests {
         }
         assert_eq!(content(&segment, &frame(segment.mac, 0x0806)), Err(Counter::RxNotForUs));
         assert_eq!(content(&segment, &frame(segment.mac, 0x0806)[..19]), Err(Counter::RxMalformed));
+    }
+
+    // Input:  Neighbour Solicitations for the address of the segment: to its group, to this end, and from a sender that has no
+    //         address yet; for another address, with a hop limit of a router, and without an address configured.
+    // Output: the first three are answered, the last of them for all nodes; the others are nothing for this end, or packets.
+    #[test]
+    fn solicitations_for_the_address_of_the_segment_are_answered() {
+        let own: Ipv6Addr = "2001:db8:5::1".parse().unwrap();
+        let asker: Ipv6Addr = "2001:db8:5::9".parse().unwrap();
+        let segment = Segment { address6: Some(own), ..segment() };
+        let group = MacAddr([0x33, 0x33, 0xff, 0, 0, 1]);
+        let asking = |dst: MacAddr, source: Ipv6Addr, target: Ipv6Addr, hop_limit: u8| {
+            let mut body = target.octets().to_vec();
+            if !source.is_unspecified() {
+                body.extend([1, 1]);
+                body.extend(segment.remote_mac.0);
+            }
+            let to: Ipv6Addr = "ff02::1:ff00:1".parse().unwrap();
+            let mut message = Vec::new();
+            Icmpv6Message::Other { kind: 135, code: 0, second_word: [0; 4], body: &body }.write(
+                source,
+                to,
+                &mut message,
+            );
+            let mut frame = [&dst.0[..], &segment.remote_mac.0, &0x86dd_u16.to_be_bytes()].concat();
+            let header = Ipv6Repr { hop_limit, ..Ipv6Repr::new(source, to, IpProtocol::ICMPV6) };
+            header.write(&message, &mut frame).unwrap();
+            frame
+        };
+        for (dst, source) in [(group, asker), (segment.mac, asker), (group, Ipv6Addr::UNSPECIFIED)] {
+            let frame = asking(dst, source, own, 255);
+            let Ok(Content::Solicitation(asked)) = content(&segment, &frame) else { panic!("{source}") };
+            let answer = advertisement(&segment, &frame, &asked);
+            let solicited = !source.is_unspecified();
+            let (mac, to) = if solicited { (segment.remote_mac, asker) } else { ALL_NODES };
+            assert_eq!(answer[..12], [mac.0, segment.mac.0].concat());
+            let packet = UserPacket::parse(&answer[ETHERNET..]).unwrap();
+            assert_eq!((packet.flow.src, packet.flow.dst), (own.into(), to.into()));
+            let told = NeighbourAdvertisement { target: own, link: segment.mac, solicited, overrides: true };
+            assert_eq!(NeighbourAdvertisement::of(&packet), Some(told));
+        }
+        let others = [asking(group, asker, asker, 255), asking(group, asker, own, 254)];
+        for frame in &others {
+            assert_eq!(content(&segment, frame), Err(Counter::RxNotForUs));
+        }
+        assert_eq!(content(&segment, &asking(segment.mac, asker, asker, 255)), Ok(Content::Ip));
+        let without = Segment { address6: None, ..segment.clone() };
+        assert_eq!(content(&without, &asking(group, asker, own, 255)), Err(Counter::RxNotForUs));
     }
 
     // Input:  ARP requests for the address of the segment and for another.

@@ -5,14 +5,16 @@
 //! (N6) or GTP-U (N3, N9). What arrives with one VNI never leaves by the port of another, so the same addresses may be in use
 //! in several segments.
 //!
-//! - A frame leaves from UDP port 4789, for the MAC address of the remote end, with the ECN of the packet inside it. Outer
+//! - A frame leaves from a UDP port that the flow of its packet chooses of [`SOURCE_PORTS`] (section 5), or from that of the
+//!   carrier without [`VxlanEndpoint::with_senders`], for the MAC address of the remote end, with the ECN of the packet inside it. Outer
 //!   packets are not fragmented (section 4.3): the MTU of a port is that of the carrier without 50 octets, or 70 over IPv6.
 //! - A datagram counts as [`Counter::RxVxlanHeader`] without a valid VNI, as [`Counter::RxUnknownVni`] with the VNI of no
 //!   segment, as [`Counter::RxUnknownVtep`] from another address than the segment's remote end, and as
 //!   [`Counter::RxNotForUs`] if its frame is for another MAC address, has a VLAN tag (section 6.1) or another protocol.
 //! - A congestion mark of the outer header is copied to the packet (RFC 6040), or [`Counter::RxCongested`] counts it.
-//! - An ARP request for the address of the segment is answered. The port asks for no address: the remote MAC address is
-//!   configured.
+//! - An ARP request for the IPv4 address of the segment is answered, and so is a Neighbour Solicitation for its IPv6 address
+//!   (RFC 4861). The port asks for no address: the remote MAC address is configured. Of the underlay, the kernel resolves
+//!   addresses, IPv4 and IPv6.
 //!
 //! The carrier is any port that moves datagrams, in most cases a [`UdpPort`](crate::udp::UdpPort), whose GRO and GSO stay in
 //! effect.
@@ -24,10 +26,12 @@
 //! [`Counter::RxCongested`]: crate::Counter::RxCongested
 
 mod endpoint;
+mod flow;
 mod frame;
 mod port;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use causeway_packet::MacAddr;
 use causeway_packet::vxlan::Vni;
@@ -51,7 +55,12 @@ pub struct Segment {
     pub remote_mac: MacAddr,
     /// The address of this end within the segment; ARP requests for it are answered.
     pub address: Option<Ipv4Addr>,
+    /// The IPv6 address of this end within the segment; Neighbour Solicitations for it are answered.
+    pub address6: Option<Ipv6Addr>,
 }
+
+/// The UDP source ports of datagrams: the dynamic ones (RFC 7348 section 5).
+pub const SOURCE_PORTS: RangeInclusive<u16> = 49_152..=65_535;
 
 /// The packets of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -41,6 +41,10 @@ impl Port for VxlanPort {
         self.endpoint.lock().send(self.number, self.mtu, frames)
     }
 
+    fn send_from(&mut self, batch: &mut Batch, frames: &[usize]) -> Result<usize, PortError> {
+        self.endpoint.lock().send_from(self.number, self.mtu, (batch, frames))
+    }
+
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref().map(AsFd::as_fd)
     }

@@ -1,12 +1,13 @@
 //! VXLAN segments: over loopback, and with the kernel's own VXLAN device as the other end.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use causeway_packet::vxlan::{self, Vni};
-use causeway_packet::{Frame, MacAddr, Meta};
+use causeway_packet::{Batch, Buffer, Frame, MacAddr, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::vxlan::{Segment, SegmentTraffic, VxlanEndpoint, VxlanPort};
+use causeway_ports::vxlan::{SOURCE_PORTS, Segment, SegmentTraffic, VxlanEndpoint, VxlanPort};
 use causeway_ports::{Counter, Port};
 
 use crate::common::{Remote, in_namespace, ip, receive, receive_while, udp4, udp6, wait_up};
@@ -33,7 +34,7 @@ fn endpoint(address: &str) -> (VxlanEndpoint, SocketAddr) {
 }
 
 fn segment(raw: u32, remote: SocketAddr) -> Segment {
-    Segment { vni: vni(raw), remote, mac: MAC, remote_mac: REMOTE_MAC, address: None }
+    Segment { vni: vni(raw), remote, mac: MAC, remote_mac: REMOTE_MAC, address: None, address6: None }
 }
 
 fn add(endpoint: &VxlanEndpoint, segment: Segment) -> VxlanPort {
@@ -150,6 +151,87 @@ fn the_largest_packet_arrives_and_a_larger_one_is_counted() {
     assert_eq!(sender.counters().value(Counter::TxWrongKind), 1);
 }
 
+// Input:  two of the three frames of a batch, the last one first; then one of them again, and a frame in a buffer without headroom.
+// Output: the two arrive in that order; their octets stay where they are in their buffers, behind the headers. The others are counted,
+//         and the third frame is as it was.
+#[test]
+fn headers_are_written_before_the_frames_of_a_batch() {
+    let ((near, near_addr), (far, far_addr)) = (endpoint("127.0.0.1:0"), endpoint("127.0.0.1:0"));
+    let here = segment(5, far_addr);
+    let (mut sender, mut receiver) = (add(&near, here.clone()), add(&far, mirrored(here, near_addr)));
+    let mut batch = Batch::new();
+    assert!((0..3).all(|last| batch.push(Frame { meta: Meta::Ip, data: &packet(last) })));
+    let places = [0, 1, 2].map(|index| batch.data(index).unwrap().as_ptr());
+    assert_eq!(sender.send_from(&mut batch, &[2, 0]).unwrap(), 2);
+    assert_eq!(receive(&mut receiver, 2), [2, 0].map(|last| (Meta::Ip, packet(last))));
+    for index in [0, 2] {
+        assert_eq!(batch.data(index).unwrap()[22..].as_ptr(), places[index], "{index}");
+    }
+    assert_eq!(batch.frame(1), Some(Frame { meta: Meta::Ip, data: &packet(1) }));
+    assert_eq!(sender.send_from(&mut batch, &[2]).unwrap(), 0);
+    let mut narrow = Batch::of_buffers([Buffer::new(Box::leak(Box::new([0; 2048])), 0)]);
+    assert!(narrow.push(Frame { meta: Meta::Ip, data: &packet(1) }));
+    assert_eq!(sender.send_from(&mut narrow, &[0]).unwrap(), 0);
+    for (counter, count) in [(Counter::TxWrongKind, 1), (Counter::TxNoBuffer, 1), (Counter::Tx, 2)] {
+        assert_eq!(sender.counters().value(counter), count, "{counter:?}");
+    }
+}
+
+// Input:  an endpoint with four source ports, over IPv4 and IPv6; sixty-four flows of numbered packets, in turns and in several
+//         batches; a datagram to one of the source ports.
+// Output: a receiver sees each flow from one port of the range, in order, and flows from all four ports; the endpoint has counted
+//         the packets, and receives nothing.
+#[test]
+fn each_flow_has_a_source_port() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let peer = UdpSocket::bind(address).unwrap();
+        peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let carrier = carrier(address);
+        let local = carrier.local();
+        let options = UdpOptions { dont_fragment: true, ..UdpOptions::default() };
+        let senders = [(); 4].map(|()| {
+            let port = UdpPort::bind_sender("vxlan", local.ip(), SOURCE_PORTS, &options).unwrap();
+            assert!(SOURCE_PORTS.contains(&port.local().port()));
+            port
+        });
+        let first = senders[0].local();
+        let senders = senders.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+        let endpoint = VxlanEndpoint::new(Box::new(carrier), local).with_senders(senders);
+        let mut port = add(&endpoint, segment(5, peer.local_addr().unwrap()));
+        let (flows, rounds) = (64_u16, 5_u8);
+        let mut seen = BTreeMap::<u16, (u16, Vec<u8>)>::new();
+        let mut buffer = [0; 2048];
+        for round in 0..rounds {
+            let mut batch = Batch::new();
+            for flow in 0..flows {
+                let packet = udp4((UE, 1000 + flow), (SERVER, 443), &[round; 40]);
+                assert!(batch.push(Frame { meta: Meta::Ip, data: &packet }));
+            }
+            let all: Vec<usize> = (0..batch.len()).collect();
+            assert_eq!(port.send_from(&mut batch, &all).unwrap(), usize::from(flows));
+            for _ in 0..flows {
+                let (length, from) = peer.recv_from(&mut buffer).unwrap();
+                let packet = &buffer[22..length];
+                let flow = u16::from_be_bytes([packet[20], packet[21]]);
+                let (source, numbers) = seen.entry(flow).or_insert((from.port(), Vec::new()));
+                assert_eq!((*source, from.ip()), (from.port(), local.ip()));
+                numbers.push(packet[28]);
+            }
+        }
+        assert_eq!(seen.len(), usize::from(flows));
+        let in_order: Vec<u8> = (0..rounds).collect();
+        assert!(seen.values().all(|(_, numbers)| *numbers == in_order), "{seen:?}");
+        let mut sources: Vec<u16> = seen.values().map(|(source, _)| *source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        assert_eq!(sources.len(), 4, "{address}");
+        assert_eq!(port.counters().value(Counter::Tx), u64::from(flows) * u64::from(rounds));
+        peer.send_to(&datagram(5, MAC, 0x0800, &packet(1)), first).unwrap();
+        peer.send_to(&datagram(5, MAC, 0x0800, &packet(2)), local).unwrap();
+        assert_eq!(receive(&mut port, 1), [(Meta::Ip, packet(2))]);
+    }
+}
+
 // Input:  GTP-U between two addresses of a segment, marked, over both IP versions inside; a fragment, a datagram with a
 //         wrong checksum, and one to an address that is not of the port.
 // Output: the messages with addresses, marking and TTL; the others are counted.
@@ -188,8 +270,8 @@ fn gtpu_crosses_a_segment() {
     assert_eq!(upf_port.counters().value(Counter::RxNotForUs), 1);
 }
 
-// Input:  the kernel's VXLAN device in another namespace as the other end, over IPv4 and over IPv6: it asks for the address
-//         of the segment by ARP, and sends packets of a socket to the UE; then packets of the UE to that socket.
+// Input:  the kernel's VXLAN device in another namespace as the other end, over IPv4 and over IPv6: it asks for the addresses
+//         of the segment by ARP and by neighbour discovery, and sends packets of a socket to the UE; then packets of the UE to that socket.
 // Output: the packets with right checksums; the kernel accepts the answers. Packets of another VNI do not arrive.
 #[test]
 fn the_kernel_is_the_other_end() {
@@ -210,15 +292,21 @@ fn the_kernel_is_the_other_end() {
                 ip("route add 10.45.0.0/16 via 172.16.5.1");
                 ip("neighbour add 172.16.8.1 lladdr 02:00:00:00:00:01 dev vx8");
                 ip("route add 10.46.0.0/16 via 172.16.8.1 dev vx8 onlink");
-                let socket = UdpSocket::bind("172.16.5.2:9").unwrap();
-                socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-                socket
+                ip("address add 2001:db8:5::2/64 dev vx7 nodad");
+                ip("route add 2001:db8:45::/64 via 2001:db8:5::1");
+                ["172.16.5.2:9", "[2001:db8:5::2]:9"].map(|at| {
+                    let socket = UdpSocket::bind(at).unwrap();
+                    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                    socket
+                })
             });
+            let [socket, socket6] = socket;
             wait_up("under");
             let address = SocketAddr::new(here.parse().unwrap(), vxlan::PORT);
             let (endpoint, _) = endpoint(&address.to_string());
             let peer = SocketAddr::new(there.parse().unwrap(), vxlan::PORT);
-            let segment = Segment { address: Some([172, 16, 5, 1].into()), ..segment(7, peer) };
+            let (address, address6) = ([172, 16, 5, 1].into(), "2001:db8:5::1".parse().unwrap());
+            let segment = Segment { address: Some(address), address6: Some(address6), ..segment(7, peer) };
             let mut port = add(&endpoint, segment);
             for len in [1, 40, 1300] {
                 // The first of another VNI, to the same host: it is counted.
@@ -238,6 +326,17 @@ fn the_kernel_is_the_other_end() {
                 assert_eq!((&buffer[..received], from), (&vec![3; len][..], "10.45.0.2:7".parse().unwrap()));
             }
             assert!(port.counters().value(Counter::RxUnknownVni) >= 3);
+            // The kernel asks for the MAC address by a Neighbour Solicitation first.
+            socket6.send_to(&[4; 40], "[2001:db8:45::2]:7").unwrap();
+            let seen = receive_while(&mut port, 1, |_| true);
+            let Some((Meta::Ip, packet)) = seen.first() else { panic!("{here}: nothing arrived over IPv6") };
+            assert_eq!((packet[0] >> 4, &packet[48..]), (6, &[4; 40][..]));
+            let answer =
+                udp6(("2001:db8:45::2".parse().unwrap(), 7), ("2001:db8:5::2".parse().unwrap(), 9), &[5; 40]);
+            assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &answer }]).unwrap(), 1);
+            let mut buffer = [0; 2000];
+            let (received, from) = socket6.recv_from(&mut buffer).unwrap();
+            assert_eq!((&buffer[..received], from), (&[5; 40][..], "[2001:db8:45::2]:7".parse().unwrap()));
             let v6 =
                 udp6(("2001:db8:45::2".parse().unwrap(), 7), ("2001:db8:9::9".parse().unwrap(), 9), b"six");
             assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &v6 }]).unwrap(), 1);

@@ -65,6 +65,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.vxlan[].mac", "02:00:00:00:00:07"),
     ("upf.vxlan[].next_hop", "02:00:00:00:00:08"),
     ("upf.vxlan[].address", "172.16.5.1"),
+    ("upf.vxlan[].address6", "2001:db8:5::1"),
     ("upf.framed_routes.table", "1000"),
     ("upf.framed_routes.max", "100"),
     ("upf.framed_routes.max_per_smf", "50"),
