@@ -87,6 +87,11 @@ impl<P: Port> Port for QosFlowPort<P> {
         self.inner.send(frames)
     }
 
+    fn send_from(&mut self, batch: &mut Batch, frames: &[usize]) -> Result<usize, PortError> {
+        count(&self.octets.sent, frames.iter().filter_map(|index| batch.frame(*index)));
+        self.inner.send_from(batch, frames)
+    }
+
     fn has_pending(&self) -> bool {
         self.inner.has_pending()
     }
@@ -102,7 +107,7 @@ mod tests {
     use crate::memory::pair;
 
     // Input:  received: user data of QFI 9 twice and of QFI 63, user data without a QFI, an Echo Request with octets that look like one,
-    //         and random octets; sent: QFI 5.
+    //         and random octets; sent: QFI 5, and a received packet of QFI 63.
     // Output: the octets of the former, under their QFI and direction, and of nothing else.
     #[test]
     fn octets_are_counted_by_qfi() {
@@ -128,6 +133,7 @@ mod tests {
         assert_eq!(port.receive(&mut batch).unwrap(), 7);
         let sent = user(5);
         port.send(&[Frame { meta, data: &sent }]).unwrap();
+        port.send_from(&mut batch, &[2]).unwrap();
         let all = |count: fn(&QosFlowOctets, Qfi) -> u64| -> Vec<(u8, u64)> {
             (0..64)
                 .map(|qfi| (qfi, count(&octets, Qfi::from_low_bits(qfi))))
@@ -135,6 +141,6 @@ mod tests {
                 .collect()
         };
         assert_eq!(all(QosFlowOctets::received), [(9, 232), (63, 116)]);
-        assert_eq!(all(QosFlowOctets::sent), [(5, 116)]);
+        assert_eq!(all(QosFlowOctets::sent), [(5, 116), (63, 116)]);
     }
 }
