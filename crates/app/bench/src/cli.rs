@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
 use crate::{
-    BenchError, events, filters, floods, index, kit, memory, overload, pauses, pfcp, pipeline, ports, switch,
-    unassociated, upf, workers,
+    BenchError, events, filters, floods, index, kit, memory, observers, overload, pauses, pfcp, pipeline,
+    ports, switch, unassociated, upf, workers,
 };
 
 /// The benchmark, and the common options.
@@ -68,6 +68,8 @@ pub enum Benchmark {
     Upf(upf::Options),
     /// A whole UPF beyond saturation: rate delivered, and loss of a session during a flood of another (needs root)
     Overload(overload::Options),
+    /// A whole UPF: loss and latency of a UE while clients trace and capture another one that floods (needs root)
+    Observers(observers::Options),
     /// A whole UPF: microseconds from a threshold to its report, from a handover to its response, until a rule applies
     Events(events::Options),
     /// Every benchmark with its default options, one after the other
@@ -91,6 +93,7 @@ impl Benchmark {
             Self::Ports(ports::Options::default()),
             Self::Upf(upf::Options::default()),
             Self::Overload(overload::Options::default()),
+            Self::Observers(observers::Options::default()),
             Self::Events(events::Options::default()),
         ]
     }
@@ -125,6 +128,7 @@ impl Benchmark {
             Self::Ports(_) => "ports",
             Self::Upf(_) => "upf",
             Self::Overload(_) => "overload",
+            Self::Observers(_) => "observers",
             Self::Events(_) => "events",
             Self::All => "all",
         }
@@ -145,6 +149,7 @@ impl Benchmark {
             Self::Ports(options) => ports::run(options, common),
             Self::Upf(options) => upf::run(options, common),
             Self::Overload(options) => overload::run(options, common),
+            Self::Observers(options) => observers::run(options, common),
             Self::Events(options) => events::run(options, common),
             Self::All => {
                 let reports =

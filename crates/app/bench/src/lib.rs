@@ -33,6 +33,7 @@ pub mod index;
 pub mod kit;
 pub mod memory;
 pub mod namespaces;
+pub mod observers;
 pub mod overload;
 pub mod pauses;
 pub mod pfcp;

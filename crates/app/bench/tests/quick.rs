@@ -233,6 +233,27 @@ fn what_gets_through_a_whole_upf_is_measured() {
     }
 }
 
+// Input:  the daemon in a namespace; a UE that floods, and another one beside; clients that trace and capture the former, and many slow ones.
+// Output: a row for each, with packets of the UE beside that arrive; traces bring octets, no clients bring none.
+#[test]
+fn packets_beside_observers_are_measured() {
+    let name = "packets_beside_observers_are_measured";
+    let Some((text, json)) = output_if_possible(name, &["observers", "--quick"]) else { return };
+    let clients = [
+        "none",
+        "a trace of the flood",
+        "8 traces of the flood",
+        "a capture of the flood",
+        "1,000 event streams",
+        "64 slow requests",
+    ];
+    assert_eq!(column(&json[0], "clients"), clients, "{text}");
+    assert!(column(&json[0], "p50").iter().all(|value| value.as_f64().unwrap() > 0.0), "{text}");
+    let received = column(&json[0], "received");
+    assert_eq!(received[0], 0, "{text}");
+    assert!(received[1].as_u64().unwrap() > 0 && received[2].as_u64().unwrap() > 0, "{text}");
+}
+
 // Input:  the daemon in a namespace; two SMFs establish sessions, those of one end together, are established again, and end when it
 //         restarts; a third SMF and its UEs beside.
 // Output: a row for each of these, with requests and packets of those beside; all of their requests are answered.

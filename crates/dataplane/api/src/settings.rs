@@ -18,7 +18,7 @@ pub struct Settings {
     /// The forwarding policies. Those that are not listed any more have no effect on later packets.
     pub policies: Vec<ForwardingPolicy>,
     /// The network slices whose traffic is limited. One that is not listed any more has no limit; the topology keeps it, so
-    /// that its limit can come back.
+    /// that its limit can come back. A P4 switch does not follow slices that its topology does not have yet.
     pub slices: Vec<SliceLimit>,
     /// The UE addresses of each data network of IP packets, in the order of [`Topology::networks`].
     pub networks: Vec<UeAddresses>,

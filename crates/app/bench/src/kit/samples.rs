@@ -21,6 +21,11 @@ impl Samples {
         self.0.push(value);
     }
 
+    /// Adds all of these.
+    pub fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()

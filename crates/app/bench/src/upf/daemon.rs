@@ -7,8 +7,8 @@ use causeway_packet::MacAddr;
 use causeway_packet::vxlan::Vni;
 use causeway_ports::Counters;
 use causeway_upf::config::{
-    Config, Firewall, Gtpu, GtpuMode, GtpuServer, Metrics, N6Mode, Overrides, PfcpServer, Session, Upf,
-    VxlanSegment,
+    Capture, Config, Firewall, Gtpu, GtpuMode, GtpuServer, Metrics, MetricsServer, N6Mode, Overrides,
+    PfcpServer, Session, Upf, VxlanSegment,
 };
 use causeway_upf::{Daemon, open};
 
@@ -16,6 +16,9 @@ use super::field::{Field, GATEWAY, POOL, ROUTER_MAC, SEGMENT_ADDRESS, SERVER, UP
 use super::options::Ports;
 use crate::BenchError;
 use crate::kit::{Threads, pin_to_any};
+
+/// The management server of a UPF that is observed.
+pub(crate) const MANAGEMENT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, causeway_upf::config::METRICS_PORT);
 
 /// A running UPF whose threads are known.
 pub struct Running {
@@ -55,7 +58,26 @@ impl Running {
     /// # Errors
     /// [`BenchError::Daemon`] with what it cannot open.
     pub fn start(field: &Field, setting: Setting, cores: Cores) -> Result<Self, BenchError> {
-        let config = config(setting, cores);
+        Self::start_with(field, setting, cores, config(setting, cores))
+    }
+
+    /// The same with a management server on the loopback of that namespace, which shows packets to everyone.
+    ///
+    /// # Errors
+    /// As for [`Running::start`].
+    pub(crate) fn start_observable(
+        field: &Field,
+        setting: Setting,
+        cores: Cores,
+    ) -> Result<Self, BenchError> {
+        let mut config = config(setting, cores);
+        let (address, port) = MANAGEMENT;
+        config.upf.metrics.server = vec![MetricsServer { address: address.into(), port }];
+        config.upf.management.capture = Capture::Everyone;
+        Self::start_with(field, setting, cores, config)
+    }
+
+    fn start_with(field: &Field, setting: Setting, cores: Cores, config: Config) -> Result<Self, BenchError> {
         if setting.ports == Ports::Tpacket {
             // A packet ring has no room for what the gNB's kernel has joined.
             field.gnb.ip("link set n3 gso_max_segs 1")?;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use causeway_types::Teid;
 
+pub(crate) use daemon::MANAGEMENT;
 pub use daemon::{Cores, Running, Setting};
 pub use ends::{Ends, Stream};
 pub(crate) use field::ue;

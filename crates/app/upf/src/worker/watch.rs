@@ -21,7 +21,7 @@ use super::session_keys::{SessionKey, keys_of_pdrs, of_far};
 pub(crate) const WATCHES: usize = 8;
 
 /// Between two packets that one thread observes, in nanoseconds, in the long run; others are processed like those of nobody. An observed
-/// packet takes some ten times as long as another one: packets behind it wait for one, not for many.
+/// packet is processed alone, with system calls of its own: packets behind it wait for one, not for many.
 const INTERVAL: u64 = 500_000;
 
 /// Maximum number of packets in a row that it observes, after as many intervals without any.
