@@ -2,6 +2,8 @@
 
 use causeway_types::{Direction, Seid, Time};
 
+use crate::WaitCounts;
+
 /// Where a rule is: one direction of a session with all its PDRs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum RulePlace {
@@ -87,6 +89,8 @@ pub struct RulePlacement {
     pub switch: SideLoad,
     /// The packets that came to the software.
     pub software: SideLoad,
+    /// Times from the decision to move a rule to the switch until the counters showed that the switch forwards its packets.
+    pub waits: WaitCounts,
 }
 
 impl MoveCounts {
@@ -134,6 +138,7 @@ impl RulePlacement {
             changes_per_second: self.changes_per_second + other.changes_per_second,
             switch: self.switch.with(&other.switch),
             software: self.software.with(&other.software),
+            waits: self.waits.with(&other.waits),
         }
     }
 

@@ -593,6 +593,7 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
             changes_per_second: self.moves.changes_per_second(now),
             switch: self.switch_load.at(now),
             software: self.software_load.at(now),
+            waits: *self.moves.wait_counts(),
         })
     }
 

@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use causeway_dataplane::{MoveCounts, RulePlace};
+use causeway_dataplane::{MoveCounts, RulePlace, WaitCounts};
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
 
@@ -99,6 +99,7 @@ pub struct Moves {
     /// When rules were returned by a decision.
     recent: HashMap<Rule, Time, RandomState>,
     waits: VecDeque<Span>,
+    wait_counts: WaitCounts,
     /// The switch, and which part of it has these rules.
     switch: (Arc<SharedSwitch>, usize),
     statistics: MoveCounts,
@@ -116,6 +117,7 @@ impl Moves {
             refused: HashMap::default(),
             recent: HashMap::default(),
             waits: VecDeque::new(),
+            wait_counts: WaitCounts::default(),
             switch: (Arc::new(SharedSwitch::new(1)), 0),
             statistics: MoveCounts::default(),
             recent_changes: Rate::default(),
@@ -236,6 +238,11 @@ impl Moves {
         self.waits.iter().copied()
     }
 
+    /// These times since the start, in counts by length.
+    pub const fn wait_counts(&self) -> &WaitCounts {
+        &self.wait_counts
+    }
+
     /// Takes a wish; `None`: it is not carried out.
     pub fn wish(&mut self, now: Time, wish: Wish) -> Option<Command> {
         match wish {
@@ -304,6 +311,7 @@ impl Moves {
             }
             let wished = self.states.get(&rule).map_or(now, |state| state.wished);
             self.waits.push_back(now.since(wished));
+            self.wait_counts.add(now.since(wished));
             self.set(now, rule, Place::Switch);
         }
     }

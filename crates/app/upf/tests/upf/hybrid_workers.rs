@@ -188,7 +188,7 @@ fn rules_of_two_threads_move_and_lose_nothing() {
         };
         assert_eq!((there.total, there.rules.software, there.listed.len()), (8, 0, 8), "{there:?}");
         assert!((0..UES).all(|n| environment.is_on_switch(n)));
-        assert!(there.moves.promoted >= 8 && there.moves.flipped >= 8, "{there:?}");
+        assert!(there.moves.promoted >= 8 && there.waits.count == there.moves.flipped, "{there:?}");
         for n in 0..UES {
             let octets = environment.octets(n);
             assert_eq!(environment.smf.query(environment.sessions[n as usize]), (octets, octets), "{n}");
