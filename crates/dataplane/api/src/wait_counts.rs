@@ -38,14 +38,14 @@ impl WaitCounts {
         if let Some(count) = self.counts.get_mut(place) {
             *count += 1;
         }
-        self.sum = self.sum + wait;
+        self.sum += wait;
     }
 
     /// The times of both.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         self.counts.iter_mut().zip(other.counts).for_each(|(sum, more)| *sum += more);
-        self.sum = self.sum + other.sum;
+        self.sum += other.sum;
         self
     }
 

@@ -62,7 +62,7 @@ fn mixed(one: u64, other: u64) -> u64 {
 #[inline(always)]
 pub(super) fn choose(number: u64, of: usize) -> usize {
     // The number of source ports is small.
-    ((number >> 32) * of as u64 >> 32) as usize
+    (((number >> 32) * of as u64) >> 32) as usize
 }
 
 #[cfg(test)]
