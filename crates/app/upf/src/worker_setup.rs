@@ -1,6 +1,9 @@
 //! Builds the workers of a configuration, each with its ports and an empty data plane.
 
+use std::sync::Arc;
+
 use causeway_dataplane::Topology;
+use causeway_hybrid::SharedSwitch;
 use causeway_slowpath::Limits;
 use causeway_types::Span;
 
@@ -20,6 +23,7 @@ pub(crate) fn worker_setups(
 ) -> Result<Vec<WorkerSetup>, StartError> {
     let workers = ports.len().max(1);
     let limits = share(budget.limits(limits(config)), workers);
+    let switch = Arc::new(SharedSwitch::new(workers));
     let mut setups = Vec::new();
     for (number, ports) in ports.into_iter().enumerate() {
         let mut own = topology.clone();
@@ -28,7 +32,13 @@ pub(crate) fn worker_setups(
         if number > 0 {
             own.routing.echo.interval = Span::ZERO;
         }
-        let parts = Parts { config, topology: own, limits, address_space: budget.address_space() };
+        let parts = Parts {
+            config,
+            topology: own,
+            limits,
+            address_space: budget.address_space(),
+            switch: (&switch, number),
+        };
         let data_plane = config.upf.dataplane.build(&parts)?;
         setups.push(WorkerSetup { data_plane, ports, schedule: schedule(config, number)?, n4: None });
     }

@@ -51,6 +51,7 @@ mod settings;
 mod switch_state;
 mod topology;
 mod transmit_queue;
+mod wait_counts;
 
 pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
 pub use causeway_model::{Capabilities, Op, PacketRateReport, Plan, Usage};
@@ -80,3 +81,4 @@ pub use topology::{
     Topology,
 };
 pub use transmit_queue::{Exit, QueuedPacket, ReceiveSource, TransmitQueue};
+pub use wait_counts::WaitCounts;

@@ -2,6 +2,8 @@
 
 use causeway_types::{Direction, Seid, Time};
 
+use crate::WaitCounts;
+
 /// Where a rule is: one direction of a session with all its PDRs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum RulePlace {
@@ -87,9 +89,59 @@ pub struct RulePlacement {
     pub switch: SideLoad,
     /// The packets that came to the software.
     pub software: SideLoad,
+    /// Times from the decision to move a rule to the switch until the counters showed that the switch forwards its packets.
+    pub waits: WaitCounts,
+}
+
+impl MoveCounts {
+    /// The sums of both.
+    #[must_use]
+    pub const fn with(self, other: &Self) -> Self {
+        Self {
+            promoted: self.promoted + other.promoted,
+            demoted: self.demoted + other.demoted,
+            returned: self.returned + other.returned,
+            gave_up: self.gave_up + other.gave_up,
+            refused: self.refused + other.refused,
+            flipped: self.flipped + other.flipped,
+            flipped_early: self.flipped_early + other.flipped_early,
+            again: self.again + other.again,
+            over_budget: self.over_budget + other.over_budget,
+            changes: self.changes + other.changes,
+        }
+    }
+}
+
+impl SideLoad {
+    /// The sums of both.
+    #[must_use]
+    pub const fn with(self, other: &Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            octets: self.octets + other.octets,
+            packets_per_second: self.packets_per_second + other.packets_per_second,
+            octets_per_second: self.octets_per_second + other.octets_per_second,
+        }
+    }
 }
 
 impl RulePlacement {
+    /// The sums of two parts of one switch, which has one capacity.
+    #[must_use]
+    pub fn with(self, other: &Self) -> Self {
+        let mut rules = self.rules;
+        rules.iter_mut().zip(other.rules).for_each(|(sum, more)| *sum += more);
+        Self {
+            rules,
+            capacity: self.capacity.max(other.capacity),
+            moves: self.moves.with(&other.moves),
+            changes_per_second: self.changes_per_second + other.changes_per_second,
+            switch: self.switch.with(&other.switch),
+            software: self.software.with(&other.software),
+            waits: self.waits.with(&other.waits),
+        }
+    }
+
     /// The number of rules at a place.
     pub const fn rules_at(&self, place: RulePlace) -> u64 {
         self.rules[place as usize]

@@ -29,6 +29,7 @@ use crate::moves::{Command, Moves};
 use crate::placement::Placement;
 use crate::quota::is_near_quota;
 use crate::rule::Rule;
+use crate::shared::SharedSwitch;
 
 /// Why a hybrid UPF cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -176,6 +177,14 @@ impl<D: WithPorts> Hybrid<D> {
     /// Where rules are, and the statistics of moves.
     pub const fn moves(&self) -> &Moves {
         &self.moves
+    }
+
+    /// The same as one part of a switch: it has the sessions of one packet thread, and shares the switch's entries and rule changes
+    /// with the other parts.
+    #[must_use]
+    pub fn as_part(self, switch: Arc<SharedSwitch>, part: usize) -> Self {
+        let moves = Moves::new(*self.moves.config()).of_part(switch, part);
+        Self { moves, ..self }
     }
 
     /// The same, which tells `sink` the state changes of the switch, for the operator.
@@ -584,12 +593,14 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
             changes_per_second: self.moves.changes_per_second(now),
             switch: self.switch_load.at(now),
             software: self.software_load.at(now),
+            waits: *self.moves.wait_counts(),
         })
     }
 
     fn placed_rules(&self, now: Time, session: Option<Seid>, most: usize) -> Vec<PlacedRule> {
         let now = self.now.max(now);
         let rules: Vec<Rule> = match session {
+            Some(session) if !self.switch.software_ref().has_session(session) => Vec::new(),
             Some(session) => Rule::of(session).into(),
             None => self.moves.rules().map(|(rule, _)| rule).chain(self.moves.refused(now)).collect(),
         };

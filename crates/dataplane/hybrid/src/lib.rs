@@ -6,6 +6,8 @@
 //!
 //! - [`Hybrid`] is the data plane. Its software is any [`Software`](causeway_slowpath::lease::Software).
 //! - A [`Placement`] decides which rules move: [`ByRate`], or a detector on the switch as in the thesis, [`AsDetected`].
+//! - A [`SharedSwitch`] joins several [`Hybrid`]s, each with the sessions of a packet thread, to one switch: they share its entries
+//!   and its rule changes.
 //! - [`Moves`] carries the decisions out, within a budget of rule changes and the switch's capacity. It is a state machine
 //!   without I/O, which simulations use as well.
 //!
@@ -57,6 +59,7 @@ mod placement;
 mod quota;
 mod rate;
 mod rule;
+mod shared;
 
 pub use config::Config;
 pub use engine::{Hybrid, HybridError};
@@ -64,3 +67,4 @@ pub use moves::{Command, Moves, Place};
 pub use placement::{AsDetected, ByRate, Detector, Placement, Thresholds, Wish};
 pub use rate::WINDOW;
 pub use rule::Rule;
+pub use shared::SharedSwitch;

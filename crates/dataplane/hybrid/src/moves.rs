@@ -8,8 +8,9 @@
 //! any moment the switch may return a rule by itself: its session has changed, or a quota is exhausted.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
-use causeway_dataplane::{MoveCounts, RulePlace};
+use causeway_dataplane::{MoveCounts, RulePlace, WaitCounts};
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
 
@@ -17,6 +18,7 @@ use crate::config::Config;
 use crate::placement::Wish;
 use crate::rate::Rate;
 use crate::rule::Rule;
+use crate::shared::SharedSwitch;
 
 /// How often the gap of an armed rule is halved, when its patience is over.
 const HALVING: Span = Span::from_millis(250);
@@ -97,8 +99,9 @@ pub struct Moves {
     /// When rules were returned by a decision.
     recent: HashMap<Rule, Time, RandomState>,
     waits: VecDeque<Span>,
-    tokens: f64,
-    filled: Time,
+    wait_counts: WaitCounts,
+    /// The switch, and which part of it has these rules.
+    switch: (Arc<SharedSwitch>, usize),
     statistics: MoveCounts,
     recent_changes: Rate,
 }
@@ -114,11 +117,18 @@ impl Moves {
             refused: HashMap::default(),
             recent: HashMap::default(),
             waits: VecDeque::new(),
-            tokens: 0.0,
-            filled: Time::default(),
+            wait_counts: WaitCounts::default(),
+            switch: (Arc::new(SharedSwitch::new(1)), 0),
             statistics: MoveCounts::default(),
             recent_changes: Rate::default(),
         }
+    }
+
+    /// The same for the rules of this part of a switch, whose capacity and rule changes all parts share.
+    #[must_use]
+    pub fn of_part(mut self, switch: Arc<SharedSwitch>, part: usize) -> Self {
+        self.switch = (switch, part);
+        self
     }
 
     /// The configuration.
@@ -185,7 +195,22 @@ impl Moves {
     /// Rules that may be promoted besides those on the switch and those that move.
     pub fn free(&self) -> usize {
         let armed = self.config.armed.saturating_sub(self.armed());
-        self.config.capacity.saturating_sub(self.states.len()).min(armed)
+        self.config.capacity.saturating_sub(self.switch.0.rules()).min(armed)
+    }
+
+    /// No entry of the switch is free.
+    pub fn is_full(&self) -> bool {
+        self.switch.0.rules() >= self.config.capacity
+    }
+
+    /// Tells the other parts of the switch for which octets a second an entry is missing here; `None`: for none.
+    pub fn ask(&self, now: Time, octets: Option<u64>) {
+        self.switch.0.ask(now, self.switch.1, octets);
+    }
+
+    /// The most octets a second for which an entry is missing in another part of the switch.
+    pub fn asked_by_others(&self, now: Time) -> Option<u64> {
+        self.switch.0.asked_by_others(now, self.switch.1)
     }
 
     /// Rules that are armed or being promoted.
@@ -213,11 +238,20 @@ impl Moves {
         self.waits.iter().copied()
     }
 
+    /// These times since the start, in counts by length.
+    pub const fn wait_counts(&self) -> &WaitCounts {
+        &self.wait_counts
+    }
+
     /// Takes a wish; `None`: it is not carried out.
     pub fn wish(&mut self, now: Time, wish: Wish) -> Option<Command> {
         match wish {
             Wish::Promote(rule) if self.may_promote(now, rule) && self.free() > 0 => {
-                self.take_token(now)?;
+                self.switch.0.take_entry(self.config.capacity)?;
+                if self.take_token(now).is_none() {
+                    self.switch.0.release_entry();
+                    return None;
+                }
                 let returned = self.recent.remove(&rule);
                 self.statistics.again += u64::from(returned.is_some_and(|at| now.since(at) < AGAIN));
                 self.refused.remove(&rule);
@@ -277,6 +311,7 @@ impl Moves {
             }
             let wished = self.states.get(&rule).map_or(now, |state| state.wished);
             self.waits.push_back(now.since(wished));
+            self.wait_counts.add(now.since(wished));
             self.set(now, rule, Place::Switch);
         }
     }
@@ -365,7 +400,9 @@ impl Moves {
         }
         self.set_due(rule, None);
         if place == Place::Software {
-            self.states.remove(&rule);
+            if self.states.remove(&rule).is_some() {
+                self.switch.0.release_entry();
+            }
             return;
         }
         let wished = before.filter(|_| place != Place::Promoting).map_or(now, |state| state.wished);
@@ -387,19 +424,21 @@ impl Moves {
         }
     }
 
-    /// Takes one rule change of the budget, of which a twentieth of a second may be saved up.
+    /// Takes one rule change of the budget.
     fn take_token(&mut self, now: Time) -> Option<()> {
-        let rate = f64::from(self.config.changes_per_second);
-        let added = now.since(self.filled).as_secs_f64() * rate;
-        self.tokens = (self.tokens + added).min((rate / 20.0).max(1.0));
-        self.filled = now;
-        if self.tokens < 1.0 {
+        if self.switch.0.take_change(now, self.config.changes_per_second).is_none() {
             self.statistics.over_budget += 1;
             return None;
         }
-        self.tokens -= 1.0;
         self.statistics.changes += 1;
         self.recent_changes.add(now, 1);
         Some(())
+    }
+}
+
+/// The entries of its rules are free for others.
+impl Drop for Moves {
+    fn drop(&mut self) {
+        (0..self.states.len()).for_each(|_| self.switch.0.release_entry());
     }
 }

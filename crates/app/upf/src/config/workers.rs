@@ -64,7 +64,7 @@ impl Upf {
         match (self.workers.count, self.workers.pin.len()) {
             (WorkerCount::Exactly(count), _) => count,
             (WorkerCount::Auto, _) if self.gtpu.mode == GtpuMode::Tpacket => 1,
-            (WorkerCount::Auto, _) if self.dataplane.has_switch() => 1,
+            (WorkerCount::Auto, _) if self.dataplane.is_switch() => 1,
             (WorkerCount::Auto, 0) => cores.saturating_sub(1).min(queues).clamp(1, MAX_WORKERS),
             (WorkerCount::Auto, pinned) => pinned.min(MAX_WORKERS),
         }
@@ -80,7 +80,7 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
         found.push(("upf.workers.count".into(), Problem::OneWorker { mode: upf.gtpu.mode.word() }));
     }
     let dataplane = upf.dataplane.name();
-    if upf.dataplane.has_switch() && count > 1 {
+    if upf.dataplane.is_switch() && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneSwitch { dataplane }));
     }
     if upf.pfcp.accelerate && upf.dataplane.has_switch() {

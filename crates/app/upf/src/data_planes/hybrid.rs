@@ -1,5 +1,7 @@
 //! Builds the fast path behind the model of a switch.
 
+use std::sync::Arc;
+
 use causeway_fastpath::FastPath;
 use causeway_hybrid::{ByRate, Config, Hybrid, HybridError, Thresholds};
 use causeway_p4::profiles;
@@ -52,7 +54,8 @@ pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     let driver = |model| FaultInjector::new(model, faults(keys.model.faults), LATENESS, FAULT_SEED);
     let hybrid =
         Hybrid::with_driver(local, driver, software, placement, config).map_err(HybridError::from)?;
-    Ok(Box::new(hybrid.with_notices(log)))
+    let (switch, part) = parts.switch;
+    Ok(Box::new(hybrid.as_part(Arc::clone(switch), part).with_notices(log)))
 }
 
 fn log(notice: &Notice) {

@@ -5,9 +5,11 @@ mod hybrid;
 mod p4runtime;
 
 use std::fmt;
+use std::sync::Arc;
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_hybrid::SharedSwitch;
 use causeway_p4::profiles;
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_switch::backend::InProcess;
@@ -36,6 +38,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) limits: Limits,
     /// The limit on the address space of the process, as a text for the operator.
     pub(crate) address_space: Option<String>,
+    /// The switch in front of all packet threads, and the number of this one.
+    pub(crate) switch: (&'a Arc<SharedSwitch>, usize),
 }
 
 impl DataPlane {
@@ -80,8 +84,7 @@ impl DataPlane {
         self.name == Self::HYBRID
     }
 
-    /// Whether a switch handles packets: all, or those of some rules. Its tables have the pools, it always decrements TTLs, and it
-    /// has one packet thread.
+    /// Whether a switch handles packets: all, or those of some rules. Its tables have the pools, and it always decrements TTLs.
     pub(crate) fn has_switch(self) -> bool {
         self.is_switch() || self.is_hybrid()
     }

@@ -131,11 +131,18 @@ impl Snapshot {
             stages: sum(self.stages, &other.stages),
             handed: self.handed + other.handed,
             heavy_hitters: merged(self.heavy_hitters, other.heavy_hitters.as_ref()),
-            // A data plane that moves rules has one thread.
-            rule_placement: self.rule_placement.or(other.rule_placement),
+            rule_placement: sum_of(self.rule_placement, other.rule_placement),
             core_time: self.core_time + other.core_time,
             turns: self.turns.with(other.turns),
         }
+    }
+}
+
+/// Where the rules of two workers are, which have different sessions and one switch.
+fn sum_of(one: Option<RulePlacement>, other: Option<RulePlacement>) -> Option<RulePlacement> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.with(&other)),
+        (one, other) => one.or(other),
     }
 }
 
@@ -237,8 +244,15 @@ impl SnapshotClient {
     /// them; `None` when a thread has ended.
     pub async fn placed_rules(&self, session: Option<Seid>, most: usize) -> Option<PlacedRules> {
         let of_threads = self.ask_all(|thread, reply| thread.placed_rules(session, most, reply)).await?;
-        // A data plane that moves rules has one thread.
-        Some(of_threads.into_iter().next().unwrap_or_default())
+        let (mut placement, mut rules) = (None, Vec::new());
+        for (of_thread, some) in of_threads {
+            placement = sum_of(placement, of_thread);
+            // A session is asked for at each thread, and known to one: the others have none of its rules.
+            rules.extend(some);
+        }
+        rules.sort_by_key(|rule: &PlacedRule| std::cmp::Reverse(rule.octets_per_second));
+        rules.truncate(most);
+        Some((placement, rules))
     }
 
     /// Sends a request to each thread, then awaits all results; `None` when a thread has ended.

@@ -143,6 +143,11 @@ fn a_busy_ue_moves_to_the_switch_and_loses_nothing() {
         assert_eq!((&rule.ue[..], rule.since.is_some()), (&[UE.to_string()][..], true), "{rule:?}");
     }
     assert_eq!(rules.len(), 2);
+    let waits = &there.waits;
+    assert!(waits.count >= 2 && 0.0 < waits.p50_ms && waits.p50_ms <= waits.p99_ms, "{waits:?}");
+    let flipped = placement(&running, "").moves.flipped as f64;
+    assert_eq!(running.metric("causeway_hybrid_wait_seconds_count"), flipped);
+    assert_eq!(running.metric("causeway_hybrid_wait_seconds_bucket{le=\"+Inf\"}"), flipped);
     assert_eq!(smf.query(ue.session), ue.octets(0));
 
     let (before, by_switch) = (ue.sent, there.switch.packets);

@@ -12,6 +12,7 @@ mod ethernet_capture;
 mod framed_routes;
 mod heavy_hitters;
 mod hybrid;
+mod hybrid_workers;
 mod log_lines;
 mod management;
 mod management_access;

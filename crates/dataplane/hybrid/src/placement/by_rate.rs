@@ -91,6 +91,9 @@ impl ByRate {
             self.slowest.push((octets, rule));
         }
         self.slowest.sort_unstable_by(|one, other| other.cmp(one));
+        if let Some(asked) = moves.asked_by_others(now).filter(|_| moves.is_full()) {
+            self.replace_slowest(asked, moves, wishes);
+        }
         self.rates.retain(|rule, measured| measured.rate.sum(now) > 0 || moves.is_on_switch(*rule));
     }
 
@@ -104,25 +107,42 @@ impl ByRate {
             is_wanted
         });
         wanted.sort_unstable_by(|one, other| other.cmp(one));
-        let mut free = moves.free();
+        let (mut free, asked) = (moves.free(), moves.asked_by_others(now));
+        let is_scarce = free <= 1;
+        // The fastest rule without an entry; also if it is wished just now, since there may be no budget for it.
+        let mut without = None;
         for (octets, rule) in wanted {
             if free > 0 {
-                free -= 1;
-                wishes.push(Wish::Promote(rule));
+                without = without.or(Some(octets));
+                // The last entry is for the fastest rule of all parts of the switch.
+                if free > 1 || asked.is_none_or(|asked| octets >= asked) {
+                    free -= 1;
+                    wishes.push(Wish::Promote(rule));
+                }
                 continue;
             }
             // A later decision promotes it, when the replaced rule has left the switch.
-            while let Some((lowest, replaced)) = self.slowest.last().copied() {
-                if moves.is_settled(replaced) {
-                    if octets as f64 >= lowest as f64 * self.thresholds.ratio {
-                        self.slowest.pop();
-                        wishes.push(Wish::Demote(replaced));
-                    }
-                    break;
-                }
-                self.slowest.pop();
+            if !self.replace_slowest(octets, moves, wishes) {
+                without = without.or(Some(octets));
             }
         }
+        moves.ask(now, without.filter(|_| is_scarce));
+    }
+
+    /// Wishes the slowest rule back, if one with these octets is clearly faster. `false`: none is.
+    fn replace_slowest(&mut self, octets: u64, moves: &Moves, wishes: &mut Vec<Wish>) -> bool {
+        while let Some((lowest, replaced)) = self.slowest.last().copied() {
+            if moves.is_settled(replaced) {
+                let is_faster = octets as f64 >= lowest as f64 * self.thresholds.ratio;
+                if is_faster {
+                    self.slowest.pop();
+                    wishes.push(Wish::Demote(replaced));
+                }
+                return is_faster;
+            }
+            self.slowest.pop();
+        }
+        false
     }
 }
 

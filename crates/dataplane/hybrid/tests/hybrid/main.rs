@@ -4,5 +4,6 @@
 mod batches;
 mod order;
 mod rates;
+mod soak;
 mod stories;
 mod world;

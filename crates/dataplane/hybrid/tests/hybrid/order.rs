@@ -8,11 +8,11 @@ use proptest::prelude::*;
 
 use crate::world::{World, handover, rule, seid, session, strict};
 
-const SESSIONS: u8 = 4;
+pub(crate) const SESSIONS: u8 = 4;
 
 /// One step of a test.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Packet(u8, Direction, usize),
     Promote(u8, Direction),
     Demote(u8, Direction),
@@ -40,7 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A world with sessions that report each 3,000 octets.
-fn world(timing: Timing, chances: FaultRates, seed: u64) -> World {
+pub(crate) fn world(timing: Timing, chances: FaultRates, seed: u64) -> World {
     let mut world = World::new(strict(), timing, NONE, seed);
     for number in 0..SESSIONS {
         world.establish(number, session(number, Some(3000)));
@@ -49,7 +49,7 @@ fn world(timing: Timing, chances: FaultRates, seed: u64) -> World {
     world
 }
 
-fn play(world: &mut World, steps: &[Step]) {
+pub(crate) fn play(world: &mut World, steps: &[Step]) {
     for step in steps {
         match step {
             Step::Packet(number, from, size) => world.packet(*number, *from, *size),
@@ -72,7 +72,8 @@ fn play(world: &mut World, steps: &[Step]) {
     }
 }
 
-const NONE: FaultRates = FaultRates { unavailable: 0, unanswered: 0, half: 0, late: 0, restart: 0 };
+pub(crate) const NONE: FaultRates =
+    FaultRates { unavailable: 0, unanswered: 0, half: 0, late: 0, restart: 0 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]

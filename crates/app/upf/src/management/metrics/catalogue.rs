@@ -87,6 +87,8 @@ metrics! {
         "Rules that moved: promoted to the switch; demoted by their rate, returned by a change or quota, or gave up waiting for a gap";
     RULE_EVENTS: Counter "causeway_hybrid_events" ["event"] "events",
         "Promotions refused by the switch; promotions soon after a demotion; moves without budget; rules that flipped after a short gap";
+    RULE_WAITS: Histogram "causeway_hybrid_wait_seconds" [] "seconds",
+        "Times from the decision to move a rule to the switch until its counters showed that the switch forwards its packets";
     PLACED_PACKETS: Counter "causeway_hybrid_packets" ["side"] "packets",
         "Packets by side: switch, or software behind it; 0 unless upf.dataplane is hybrid";
     PLACED_OCTETS: Counter "causeway_hybrid_bytes" ["side"] "octets",

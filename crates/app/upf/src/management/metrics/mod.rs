@@ -225,6 +225,9 @@ impl Exposition {
             ("flipped_early", moves.flipped_early),
         ];
         writer.family(&metric::RULE_EVENTS, events.map(|(name, count)| (label("event", name), count)))?;
+        let waits = &placement.waits;
+        let (sum, buckets) = (waits.sum().as_secs_f64(), waits.by_octave().collect());
+        writer.histogram(&metric::RULE_WAITS, &HistogramStatus { sum, count: waits.count(), buckets })?;
         let sides = [("switch", placement.switch), ("software", placement.software)];
         writer
             .family(&metric::PLACED_PACKETS, sides.map(|(side, load)| (label("side", side), load.packets)))?;

@@ -85,6 +85,12 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// A histogram without labels.
+    pub(super) fn histogram(&mut self, metric: &Metric, value: &HistogramStatus) -> fmt::Result {
+        let HistogramStatus { sum, count, buckets } = value;
+        self.describe(metric)?.encode_histogram::<NoLabelSet>(*sum, *count, buckets, None)
+    }
+
     /// A histogram for each set of labels.
     pub(super) fn histograms<'h, L: EncodeLabelSet>(
         &mut self,

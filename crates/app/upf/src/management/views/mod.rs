@@ -24,7 +24,7 @@ pub use explanation::{
 };
 pub use heavy_hitter::{HeavyHitterView, HeavyHittersView, TransportFlowView};
 pub(crate) use heavy_hitter::{direction_text, ue_text};
-pub use placement::{MovesView, PlacedRuleCounts, PlacedRuleView, PlacementView, SideView};
+pub use placement::{MovesView, PlacedRuleCounts, PlacedRuleView, PlacementView, SideView, WaitsView};
 pub use problem::ProblemView;
 pub use rules::{
     BarView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView, TunnelView, UrrView,

@@ -1,6 +1,6 @@
 //! Where rules are, with a switch in front of software.
 
-use causeway_dataplane::{MoveCounts, PlacedRule, RulePlace, RulePlacement, SideLoad};
+use causeway_dataplane::{MoveCounts, PlacedRule, RulePlace, RulePlacement, SideLoad, WaitCounts};
 use causeway_types::WallClock;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -24,6 +24,8 @@ pub struct PlacementView {
     pub switch_share: f64,
     /// What has moved since the start.
     pub moves: MovesView,
+    /// How long moves to the switch took, since the start.
+    pub waits: WaitsView,
     /// Rule changes that the switch was commanded in the last second.
     pub changes_per_second: u64,
     /// The number of rules that are not at rest in the software, of all sessions.
@@ -88,6 +90,17 @@ pub struct MovesView {
     pub changes: u64,
 }
 
+/// Times from the decision to move a rule to the switch until the counters showed that the switch forwards its packets.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct WaitsView {
+    /// How many there are.
+    pub count: u64,
+    /// The time that half of them do not exceed, in milliseconds, within a fifth; 0 if there are none.
+    pub p50_ms: f64,
+    /// The time that 99 % of them do not exceed, likewise.
+    pub p99_ms: f64,
+}
+
 /// A rule.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct PlacedRuleView {
@@ -133,6 +146,7 @@ impl PlacementView {
             software: SideView::of(placement.software),
             switch_share: switch as f64 / (switch + software).max(1) as f64,
             moves: MovesView::of(placement.moves),
+            waits: WaitsView::of(&placement.waits),
             changes_per_second: placement.changes_per_second,
             listed: Vec::new(),
         }
@@ -143,6 +157,17 @@ impl SideView {
     const fn of(load: SideLoad) -> Self {
         let SideLoad { packets, octets, packets_per_second, octets_per_second } = load;
         Self { packets, octets, packets_per_second, bits_per_second: octets_per_second.saturating_mul(8) }
+    }
+}
+
+impl WaitsView {
+    fn of(waits: &WaitCounts) -> Self {
+        // Tenths of a millisecond are more exact than the counts.
+        let millis = |percent| {
+            let wait = waits.percentile(percent).unwrap_or_default();
+            (wait.as_secs_f64() * 10_000.0).round() / 10.0
+        };
+        Self { count: waits.count(), p50_ms: millis(50.0), p99_ms: millis(99.0) }
     }
 }
 

@@ -189,13 +189,12 @@ fn contradictions() {
             "4: upf.routing.decrement_ttl: upf.dataplane switch always decrements the TTL: remove the key, or use another data plane",
         ),
         (
-            "upf:\n  dataplane: hybrid\n  workers:\n    count: 2\n  routing:\n    decrement_ttl: false\n  traffic:\n    heavy_hitters:\n      threshold: 5Mbps\n  \
+            "upf:\n  dataplane: hybrid\n  routing:\n    decrement_ttl: false\n  traffic:\n    heavy_hitters:\n      threshold: 5Mbps\n  \
              hybrid:\n    promote_at: 500kbps\n    demote_below: 1Mbps\n  switch:\n    address: 192.0.2.9:9559\n",
-            "12: upf.hybrid.demote_below: above upf.hybrid.promote_at, 500kbps: give at most that; half of it is usual\n\
-             upf.yaml:14: upf.switch.address: upf.dataplane hybrid has a switch model in this process: remove it, or use upf.dataplane switch\n\
-             upf.yaml:4: upf.workers.count: upf.dataplane hybrid has one packet thread: set upf.workers.count to 1 or auto\n\
-             upf.yaml:6: upf.routing.decrement_ttl: upf.dataplane hybrid always decrements the TTL: remove the key, or use another data plane\n\
-             upf.yaml:9: upf.traffic.heavy_hitters.threshold: upf.dataplane hybrid looks for no heavy hitters: remove the key, or use another data plane",
+            "10: upf.hybrid.demote_below: above upf.hybrid.promote_at, 500kbps: give at most that; half of it is usual\n\
+             upf.yaml:12: upf.switch.address: upf.dataplane hybrid has a switch model in this process: remove it, or use upf.dataplane switch\n\
+             upf.yaml:4: upf.routing.decrement_ttl: upf.dataplane hybrid always decrements the TTL: remove the key, or use another data plane\n\
+             upf.yaml:7: upf.traffic.heavy_hitters.threshold: upf.dataplane hybrid looks for no heavy hitters: remove the key, or use another data plane",
         ),
     ];
     for (text, expected) in cases {

@@ -23,6 +23,7 @@ export function render(main, _, signal) {
     rules: tile('Rules on the switch'),
     share: tile('Packets by the switch'),
     changes: tile('Rule changes'),
+    waits: tile('Time to the switch'),
     refused: tile('Not taken by the switch'),
   };
   const charts = {
@@ -70,6 +71,8 @@ export function render(main, _, signal) {
     tiles.rules.show(count(places.switch), `of at most ${count(places.capacity)}; ${count(places.software)} in software`);
     tiles.share.show(percent(seen.switch_share), `${rate(seen.switch.packets_per_second)}, software ${rate(seen.software.packets_per_second)}`);
     tiles.changes.show(rate(seen.changes_per_second), `${things(moved.changes, 'change')} since the start`);
+    const { count: waited, p50_ms: half, p99_ms: nearly } = seen.waits;
+    tiles.waits.show(waited ? `${half} ms` : '–', waited ? `half of ${things(waited, 'move')}; 99 % within ${nearly} ms` : 'no move since the start');
     tiles.refused.show(count(moved.refused + moved.gave_up), `${count(moved.over_budget)} without budget`);
     rules.show(seen.listed.map((rule) => [
       link(`sessions/${rule.seid}`, {}, rule.ue.join(', ') || '(session ended)'), rule.direction, state(KINDS[rule.place] ?? 'unknown', rule.place),
