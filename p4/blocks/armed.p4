@@ -35,8 +35,14 @@ control ArmedRules(inout metadata_t meta) {
 
     action arm(bit<32> generation, bit<32> gap) {
         meta.armed_generation = generation;
-        meta.armed_limit = meta.time - gap;
+        meta.armed_limit = gap;
         meta.is_armed = 1;
+    }
+
+    // Tofino subtracts no parameter of an entry, but a field.
+    @hidden
+    action begin_gap() {
+        meta.armed_limit = meta.time - meta.armed_limit;
     }
 
     @id(120)
@@ -89,6 +95,7 @@ control ArmedRules(inout metadata_t meta) {
 
     apply {
         armed_rules.apply();
+        begin_gap();
         armed_noting.apply();
         armed_timing.apply();
     }
