@@ -1,6 +1,7 @@
 //! Builds the workers of a configuration, each with its ports and an empty data plane.
 
 use causeway_dataplane::Topology;
+use causeway_n4::ApplyId;
 use causeway_slowpath::Limits;
 use causeway_types::Span;
 
@@ -17,7 +18,7 @@ pub(crate) fn worker_setups(
     topology: &Topology,
     ports: Vec<PortSet>,
     budget: &Budget,
-) -> Result<Vec<WorkerSetup>, StartError> {
+) -> Result<Vec<WorkerSetup<ApplyId>>, StartError> {
     let workers = ports.len().max(1);
     let limits = share(budget.limits(limits(config)), workers);
     let mut setups = Vec::new();

@@ -139,18 +139,6 @@ impl Networks {
         Some(OutsideAddress { ue, dnn: network.name.clone() })
     }
 
-    /// A session with this index is there, in this network.
-    pub(super) fn set_present(&mut self, index: u32, network: u8) {
-        let index = index as usize;
-        if index >= self.sessions.len() {
-            self.sessions.resize(index + 1, State::Absent);
-        }
-        *self.count_mut(network) += 1;
-        if let Some(state) = self.sessions.get_mut(index) {
-            *state = State::Present(network);
-        }
-    }
-
     fn state(&self, id: ApplyId) -> State {
         self.sessions.get(id.session_index() as usize).copied().unwrap_or_default()
     }
@@ -161,19 +149,12 @@ impl Networks {
 
     /// The index of the network of a session; [`u8::MAX`] for one that is not in the configuration.
     fn index_of(&self, rules: &RuleSet) -> u8 {
-        let index = self.index_of_name(network_of(rules));
-        index.and_then(|index| u8::try_from(index).ok()).unwrap_or(u8::MAX)
-    }
-}
-
-impl Networks {
-    /// The index of a network; `None`: it is not in the configuration.
-    pub(super) fn index_of_name(&self, name: Option<&NetworkInstance>) -> Option<usize> {
-        match name {
+        let index = match network_of(rules) {
             Some(name) => self.networks.iter().position(|network| network.name == *name),
             // Without a network instance there is one network, or no answer.
             None => (self.networks.len() == 1).then_some(0),
-        }
+        };
+        index.and_then(|index| u8::try_from(index).ok()).unwrap_or(u8::MAX)
     }
 }
 
