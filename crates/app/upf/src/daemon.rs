@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -9,14 +10,13 @@ use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
 use causeway_ports::netlink::AddressMonitor;
-use causeway_types::{DualIp, IdCipher, NodeId, TeidScheme, WallTime};
+use causeway_types::{IdCipher, NodeId, TeidScheme, WallTime};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
 use crate::clock::{Clock, system};
 use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
-use crate::control::{self, ControlInputs, ControlWatch, Reload, Stop};
-use crate::direct::{Direct, DirectN4};
+use crate::control::{self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, Stop};
 use crate::error::{ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::management::Listener;
@@ -178,13 +178,10 @@ impl Daemon {
         let schedules: Vec<Schedule> = setups.iter().map(|setup| setup.schedule).collect();
         let max_sessions = config.upf.max_sessions as usize;
         let node = node_id(config, &pfcp);
-        let direct = direct(config, &node, told, &topology, &capabilities)?;
-        if direct.is_some() && setups.len() > 1 {
-            return Err(StartError::AccelerateWorkers { count: setups.len() });
-        }
-        if let (Some(direct), Some(first)) = (&direct, setups.first_mut()) {
-            first.n4 =
-                Some(Box::new(DirectN4::new(Arc::clone(direct), v4_sockets(&n4)?, config.upf.offload)));
+        let shared = Arc::new(SharedControl::new(None));
+        if let Some(first) = setups.first_mut().filter(|_| config.upf.pfcp.accelerate) {
+            let sockets = n4.iter().map(descriptor).collect::<io::Result<_>>()?;
+            first.n4 = Some(Box::new(N4InPacketThread::new(Arc::clone(&shared), sockets)));
         }
         let worker = WorkerHandle::spawn_all(setups, clock, &topology, max_sessions)?;
         info!("data plane `{}`: {}", config.upf.dataplane.name(), describe_capabilities(&capabilities));
@@ -216,7 +213,7 @@ impl Daemon {
             config,
             translation,
             n4,
-            direct,
+            shared,
             machine,
             address_monitor,
             management,
@@ -382,34 +379,6 @@ fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<H
     let machine = HostWatch::new(config, sockets);
     n4.iter().for_each(forget);
     Ok(machine)
-}
-
-/// What packet threads that answer N4 themselves share with the control thread; `None`: they do not.
-fn direct(
-    config: &Config,
-    node: &NodeId,
-    told: DualIp,
-    topology: &Topology,
-    capabilities: &Capabilities,
-) -> Result<Option<Arc<Direct>>, StartError> {
-    if !config.upf.pfcp.accelerate {
-        return Ok(None);
-    }
-    let most = config.upf.max_sessions.min(capabilities.max_sessions);
-    let [seed, ..] = random();
-    let direct = Direct::new(node, told, topology, capabilities, most, seed);
-    direct.map(|direct| Some(Arc::new(direct))).map_err(StartError::Accelerate)
-}
-
-/// The N4 sockets of IPv4, for a packet thread, each with its number.
-fn v4_sockets(n4: &[UdpSocket]) -> Result<Vec<(usize, UdpSocket)>, StartError> {
-    let mut all = Vec::new();
-    for (number, socket) in n4.iter().enumerate() {
-        if socket.local_addr()?.is_ipv4() {
-            all.push((number, socket.try_clone()?));
-        }
-    }
-    Ok(all)
 }
 
 /// 192 unpredictable bits, from the random keys of the standard library's hash tables.

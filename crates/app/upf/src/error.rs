@@ -88,15 +88,6 @@ pub enum StartError {
         /// The cores that the process may use.
         allowed: Vec<usize>,
     },
-    /// Packet threads cannot answer session requests themselves.
-    #[error("upf.pfcp.accelerate: {0}: remove the key, or change that")]
-    Accelerate(causeway_accel::NotPossible),
-    /// One packet thread answers session requests itself, and has all sessions.
-    #[error("upf.pfcp.accelerate: there are {count} packet threads: set upf.workers.count to 1")]
-    AccelerateWorkers {
-        /// The number of packet threads.
-        count: usize,
-    },
     /// The tables of the fast path exceed the available memory.
     #[error("cannot start: {source}; {}reduce upf.max_sessions, which determines the size of the tables", limited(limit.as_deref()))]
     Tables {

@@ -29,7 +29,6 @@ pub mod config;
 mod control;
 mod daemon;
 mod data_planes;
-pub mod direct;
 pub mod doctor;
 mod error;
 mod host_addresses;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::Topology;
 use causeway_hybrid::SharedSwitch;
+use causeway_n4::ApplyId;
 use causeway_slowpath::Limits;
 use causeway_types::Span;
 
@@ -20,7 +21,7 @@ pub(crate) fn worker_setups(
     topology: &Topology,
     ports: Vec<PortSet>,
     budget: &Budget,
-) -> Result<Vec<WorkerSetup>, StartError> {
+) -> Result<Vec<WorkerSetup<ApplyId>>, StartError> {
     let workers = ports.len().max(1);
     let limits = share(budget.limits(limits(config)), workers);
     let switch = Arc::new(SharedSwitch::new(workers));

@@ -50,8 +50,6 @@ pub struct Config {
     pub short_teids: bool,
     /// UE address pools whose short TEIDs end with the bits of the UE address.
     pub teid_pools: Vec<TeidPool>,
-    /// Sessions that the data plane establishes itself; `None`: there are none.
-    pub direct: Option<DirectNumbers>,
     /// The UE address pools to allocate from (feature UEIP), the preferred pools first.
     pub address_pools: Vec<AddressPool>,
     /// How long a released UE address is in quarantine before it is allocated again.
@@ -85,7 +83,6 @@ impl Config {
             secret: None,
             short_teids: false,
             teid_pools: Vec::new(),
-            direct: None,
             address_pools: Vec::new(),
             address_rest: Span::from_secs(60),
             limits: Limits::default(),
@@ -111,15 +108,6 @@ impl Config {
         self.limits.routes_per_smf = next.limits.routes_per_smf;
         self.catalogue.applications = next.catalogue.applications;
     }
-}
-
-/// The numbers of sessions that the data plane establishes itself, none of which N4 chooses ([`crate::N4::adopt`]).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DirectNumbers {
-    /// The highest 16 bits of their SEIDs.
-    pub seid_tag: u16,
-    /// How many there are at most. As many slots of TEIDs follow [`crate::N4::last_teid_slot`].
-    pub sessions: u32,
 }
 
 /// A preconfigured SMF and its hosts: no other host may use its Node ID.

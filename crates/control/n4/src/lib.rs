@@ -43,7 +43,6 @@
 mod association;
 mod config;
 mod counters;
-mod direct;
 mod features;
 mod labels;
 mod left_out;
@@ -62,11 +61,9 @@ mod view;
 
 pub use causeway_rules::PoolUsage;
 pub use config::{
-    Config, DirectNumbers, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort,
-    Retransmission,
+    Config, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
-pub use direct::{AnsweredRequest, DirectSession, DirectSmf};
 pub use labels::{cause_label, message_label};
 pub use n4::N4;
 pub use notice::{
@@ -74,6 +71,5 @@ pub use notice::{
     SetupFailure,
 };
 pub use output::{ApplyId, Output};
-pub use session::last_teid_slot;
 pub use user::UserIdentities;
 pub use view::{AssociationView, SessionView};

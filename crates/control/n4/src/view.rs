@@ -26,34 +26,18 @@ pub struct SessionView<'a> {
     /// Reports that are queued.
     pub waiting_reports: usize,
     user: &'a [u8],
-    rules: ViewedRules<'a>,
-}
-
-/// The rules of a session.
-#[derive(Clone, Copy, Debug)]
-enum ViewedRules<'a> {
-    Stored(&'a StoredRules),
-    /// As the data plane has them.
-    Plain(&'a RuleSet),
+    rules: &'a StoredRules,
 }
 
 impl<'a> SessionView<'a> {
     /// Its rules as applied in the data plane. O(rules).
     pub fn rules(&self) -> Cow<'a, RuleSet> {
-        match self.rules {
-            ViewedRules::Stored(rules) => rules.rules(),
-            ViewedRules::Plain(rules) => Cow::Borrowed(rules),
-        }
+        self.rules.rules()
     }
 
     /// The User ID that the SMF sent when the session was established; `None`: it sent none.
     pub fn user(&self) -> Option<UserIdentities> {
         UserIdentities::decode(self.user)
-    }
-
-    /// A session that the data plane established, and that is not adopted ([`crate::N4::adopt`]).
-    pub const fn direct(seid: Seid, cp: FSeid, node: &'a NodeId, since: Time, rules: &'a RuleSet) -> Self {
-        Self { seid, cp, node, since, waiting_reports: 0, user: &[], rules: ViewedRules::Plain(rules) }
     }
 
     pub(crate) fn of(session: &'a Session, association: &'a Association, waiting_reports: usize) -> Self {
@@ -62,7 +46,7 @@ impl<'a> SessionView<'a> {
             cp: session.cp(),
             node: association.node(),
             since: session.since(),
-            rules: ViewedRules::Stored(session.rules()),
+            rules: session.rules(),
             user: session.user(),
             waiting_reports,
         }
@@ -82,7 +66,7 @@ pub struct AssociationView<'a> {
     pub since: Time,
     /// Its last heartbeat was answered, or a message was received from it since.
     pub path_up: bool,
-    /// The number of its sessions, including those being established and those of the data plane.
+    /// The number of its sessions, including those being established.
     pub sessions: usize,
     left_out: LeftOut,
 }
@@ -95,7 +79,7 @@ impl<'a> AssociationView<'a> {
             recovery: association.recovery(),
             since: association.since(),
             path_up: association.is_path_up(),
-            sessions: association.sessions() + association.direct_sessions(),
+            sessions: association.sessions(),
             left_out: association.left_out(),
         }
     }

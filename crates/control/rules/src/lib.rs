@@ -7,7 +7,6 @@
 //!   request passes `decode` (values), `edits` (its effect on the existing rules), [`validate()`] (the rules as a whole)
 //!   and [`plan_modification`](causeway_model::plan_modification) (the writes). The table in `decode/ie_support.rs` names
 //!   the treatment of each IE.
-//! - [`adopt`] takes over a session that a data plane established without this crate.
 //! - [`Resources`] allocates F-TEIDs ([`Tunnels`]) and UE addresses ([`Addresses`]).
 //! - [`Resources::recognize`] is the template cache: a request with the message template of an earlier one is not decoded.
 //!
@@ -104,8 +103,7 @@ pub use applications::manage_pfds;
 pub use catalogue::Catalogue;
 pub use change::{
     Change, ControlProfile, Instructions, PendingChange, PlannedChange, ProfiledRules,
-    RecognizedModification, RecognizedRequest, adopt, delete, establish, instruct, modify,
-    repeat_establishment,
+    RecognizedModification, RecognizedRequest, delete, establish, instruct, modify, repeat_establishment,
 };
 pub use leniency::Leniency;
 pub use rejection::{Reason, Rejection};

@@ -4,9 +4,10 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 use std::sync::{Arc, Mutex as Slot, PoisonError};
 
+use loom::sync::Condvar;
 use loom::sync::atomic::AtomicUsize;
 pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
-use loom::sync::{Condvar, Mutex};
+pub(super) use loom::sync::{Mutex, MutexGuard};
 
 /// A flag. A store is made by exchange, since loom would let a later load see what an exchange between two stores wrote, as if it were
 /// after both.

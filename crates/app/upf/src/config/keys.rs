@@ -89,7 +89,11 @@ pub const KEYS: &[Key] = &[
     live("upf.pfcp.smf[].address", "none", "addresses and prefixes of that SMF, comma-separated"),
     live("upf.pfcp.smf[].set", "none", "SMF set of the SMF; SMFs without this key belong to none"),
     key("upf.pfcp.max_associations", "64", "maximum number of associated SMFs"),
-    key("upf.pfcp.accelerate", "false", "true: packet threads answer simple session requests themselves"),
+    key(
+        "upf.pfcp.accelerate",
+        "false",
+        "true: the first packet thread handles PFCP itself while the control thread has no work",
+    ),
     key(
         "upf.gtpu.mode",
         "udp",

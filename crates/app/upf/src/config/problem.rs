@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use causeway_ports::MAX_OTHERS;
 use causeway_types::{IpNet, SNssai};
 use thiserror::Error;
 
@@ -325,12 +326,12 @@ pub enum Problem {
         /// The name of the data plane.
         dataplane: &'static str,
     },
-    /// One packet thread has all sessions.
+    /// A packet thread waits for few sockets.
     #[error(
-        "{count} packet threads (upf.workers.count): so far one packet thread answers alone; set upf.workers.count to 1"
+        "{count} addresses in upf.pfcp.server: a packet thread receives at most {MAX_OTHERS}: remove the key"
     )]
-    AcceleratedWorkers {
-        /// The number of packet threads.
+    AcceleratedAddresses {
+        /// The number of N4 addresses.
         count: usize,
     },
     /// The P4 program always decrements TTL and hop limit.

@@ -1,5 +1,6 @@
 //! The keys of the packet threads.
 
+use causeway_ports::MAX_OTHERS;
 use serde::{Serialize, Serializer};
 
 use super::enums::GtpuMode;
@@ -86,8 +87,10 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     if upf.pfcp.accelerate && upf.dataplane.has_switch() {
         found.push(("upf.pfcp.accelerate".into(), Problem::AcceleratedSwitch { dataplane }));
     }
-    if upf.pfcp.accelerate && count > 1 {
-        found.push(("upf.pfcp.accelerate".into(), Problem::AcceleratedWorkers { count }));
+    let addresses = upf.pfcp.server.len();
+    if upf.pfcp.accelerate && addresses > MAX_OTHERS {
+        let problem = Problem::AcceleratedAddresses { count: addresses };
+        found.push(("upf.pfcp.accelerate".into(), problem));
     }
     if upf.dataplane.has_switch() && !upf.routing.decrement_ttl {
         found.push(("upf.routing.decrement_ttl".into(), Problem::SwitchHops { dataplane }));

@@ -8,7 +8,6 @@ use causeway_model::SessionChange;
 use causeway_n4::{ApplyId, Notice};
 use causeway_types::{Seid, Time, WallClock};
 
-use crate::direct::Change;
 use crate::management::EventSender;
 use crate::management::views::{EventView, HeavyHitterView, TimedEvent};
 
@@ -55,18 +54,6 @@ impl Events {
         }
     }
 
-    /// A packet thread has changed a session.
-    pub(super) fn session(&mut self, now: Time, clock: WallClock, seid: Seid, change: Change) {
-        let Seid(seid) = seid;
-        let seid = format!("{seid:#x}");
-        let event = match change {
-            Change::Established => EventView::SessionEstablished { seid },
-            Change::Modified => EventView::SessionModified { seid },
-            Change::Deleted => EventView::SessionDeleted { seid },
-        };
-        self.send(now, clock, &event);
-    }
-
     /// A notice of N4.
     pub(super) fn notice(&mut self, now: Time, clock: WallClock, notice: &Notice) {
         if !self.are_wanted() {
@@ -103,8 +90,8 @@ impl Events {
     }
 
     /// A client listens.
-    pub(super) const fn are_wanted(&self) -> bool {
-        !self.clients.is_empty()
+    pub(super) fn are_wanted(&self) -> bool {
+        self.clients.iter().any(|client| !client.is_closed())
     }
 
     /// A datagram is sent.

@@ -39,18 +39,30 @@ pub(super) type RouteResult<K> = (K, Result<(), String>);
 /// The thread. Dropping the handle removes all routes.
 pub(super) struct KernelRoutes<K> {
     jobs: Option<Sender<RouteJob<K>>>,
-    results: mpsc::UnboundedReceiver<RouteResult<K>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// The plans whose routes are installed, or failed.
+pub(super) struct RouteResults<K>(mpsc::UnboundedReceiver<RouteResult<K>>);
+
+impl<K> RouteResults<K> {
+    /// The next one.
+    pub(super) async fn next(&mut self) -> RouteResult<K> {
+        match self.0.recv().await {
+            Some(results) => results,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 impl<K: Send + 'static> KernelRoutes<K> {
     /// Removes the routes of a former run, and starts the thread if a data network has a TUN device.
-    pub(super) fn start(upf: &Upf, translation: AddressTranslation) -> io::Result<Self> {
+    pub(super) fn start(upf: &Upf, translation: AddressTranslation) -> io::Result<(Self, RouteResults<K>)> {
         let (jobs, work) = channel();
         let (result_sender, results) = mpsc::unbounded_channel();
         let mut behind_tun = upf.session.iter().filter(|session| session.mode == N6Mode::Tun).peekable();
         if behind_tun.peek().is_none() || upf.remote_switch().is_some() {
-            return Ok(Self { jobs: None, results, thread: None });
+            return Ok((Self { jobs: None, thread: None }, RouteResults(results)));
         }
         let (table, is_used) = (upf.framed_routes.table, behind_tun.any(|it| !it.framed_routes.is_empty()));
         let pools = Pools { devices: tun_options(upf), translation };
@@ -62,7 +74,7 @@ impl<K: Send + 'static> KernelRoutes<K> {
             }
         };
         let thread = thread::Builder::new().name("routes".into()).spawn(run)?;
-        Ok(Self { jobs: Some(jobs), results, thread: Some(thread) })
+        Ok((Self { jobs: Some(jobs), thread: Some(thread) }, RouteResults(results)))
     }
 
     /// Queues the addition of the routes of a plan.
@@ -89,14 +101,6 @@ impl<K: Send + 'static> KernelRoutes<K> {
         // It fails only when the thread has panicked; then plans with routes get no response, and SMFs repeat their
         // requests.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
-    }
-
-    /// The next plan whose routes are installed, or failed.
-    pub(super) async fn next_result(&mut self) -> RouteResult<K> {
-        match self.results.recv().await {
-            Some(results) => results,
-            None => std::future::pending().await,
-        }
     }
 }
 

@@ -99,9 +99,9 @@ impl Log {
         });
     }
 
-    /// Messages are logged.
-    pub(super) fn wants_messages(&self) -> bool {
-        is_enabled(Level::TRACE)
+    /// Messages, plans or events are logged.
+    pub(super) fn is_detailed(&self) -> bool {
+        is_enabled(Level::DEBUG)
     }
 
     /// A PFCP message that was received or is sent; its contents are not logged.

@@ -1,11 +1,15 @@
 //! The control thread: connects N4 with its sockets, its timers and the packet threads.
+//!
+//! What it waits for is in `inputs`; everything else is [`Control`], which it has only while it works. With `upf.pfcp.accelerate` the
+//! first packet thread has it in between (`packet_thread`), and handles N4 itself.
 
-mod direct;
 mod events;
 mod gtpu_paths;
+mod inputs;
 mod kernel_routes;
 mod log;
 mod networks;
+mod packet_thread;
 mod reload;
 mod request_times;
 mod routes;
@@ -14,26 +18,25 @@ mod sockets;
 mod timer;
 mod views;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use causeway_dataplane::{ApplyError, BackendError, Capabilities, Plan, Topology};
+use causeway_dataplane::{Applied, ApplyError, BackendError, Capabilities, Event, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_pfcp::Header;
 use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
-use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Time};
+use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Seid, Time, WallClock};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
 
 use crate::clock::Clock;
 use crate::config::{Session, Upf};
 use crate::daemon::{OwnerRequest, Totals};
-use crate::direct::{Direct, DirectOwner};
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status, PortCounters};
@@ -41,19 +44,20 @@ use crate::memory::{Budget, Reading, rounded};
 use crate::open::AddressTranslation;
 use crate::wall::{self, Wall};
 use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
-use crate::worker::{Report, WorkerHandle};
+use crate::worker::{InTurn, Report, WorkerHandle, WorkerMessage, WorkerReports};
 use events::Events;
 use gtpu_paths::GtpuPaths;
+use inputs::{Input, Inputs};
 use kernel_routes::KernelRoutes;
 use log::Log;
-use networks::Networks;
+use networks::{Networks, OutsideAddress};
 use request_times::RequestTimes;
 use routes::FramedRoutes;
-use sockets::Sockets;
+use sockets::{Arrivals, Sockets};
 use timer::WakeTimer;
 
 pub(crate) use networks::network_of;
-pub(crate) use request_times::Histogram;
+pub(crate) use packet_thread::N4InPacketThread;
 pub(crate) use settings::state_machine;
 
 /// Maximum number of queued requests of the management server.
@@ -62,6 +66,12 @@ const MAX_REQUESTS: usize = 64;
 /// Maximum number of datagrams, or of reports of the packet threads, that are processed before other sources have their
 /// turn.
 const BURST: usize = 64;
+
+/// Maximum number of lines that wait for the log; the rest is lost, as with the limits of [`Log`].
+const UNLOGGED: usize = 128;
+
+/// The control plane, which the control thread and the first packet thread have in turn; `None` before it begins and after its end.
+pub(crate) type SharedControl = InTurn<Option<Box<Control>>>;
 
 /// The kind of stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,8 +111,8 @@ pub(crate) struct ControlInputs {
     pub(crate) config: watch::Sender<Arc<Upf>>,
     pub(crate) translation: AddressTranslation,
     pub(crate) n4: Vec<UdpSocket>,
-    /// What packet threads that answer N4 themselves share with this thread.
-    pub(crate) direct: Option<Arc<Direct>>,
+    /// Where the control plane is while it runs.
+    pub(crate) shared: Arc<SharedControl>,
     pub(crate) machine: HostWatch,
     /// Subscribed before the first reading of `machine`, so that no change between them is lost.
     pub(crate) address_monitor: Result<AddressMonitor, PortError>,
@@ -138,20 +148,18 @@ pub(crate) async fn run(
     given: ControlInputs,
     mut n4: N4,
     budget: Budget,
-    worker: WorkerHandle<ApplyId>,
+    mut worker: WorkerHandle<ApplyId>,
 ) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(MAX_REQUESTS);
     n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
-    let direct = given.direct.map(|direct| {
-        Box::new(DirectOwner::new(direct, &n4, &given.topology, settings::v4_pools(&given.upf.session)))
-    });
-    let mut sockets = Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?;
-    if direct.is_some() {
-        sockets = sockets.only_send_v4();
-    }
+    let is_accelerated = given.upf.pfcp.accelerate;
+    let sockets = Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?;
+    let arrivals = if is_accelerated { Ok(Arrivals::of_none()) } else { Arrivals::of(&sockets) };
+    let arrivals = arrivals.map_err(RunError::Sockets)?;
     let routes = FramedRoutes::new(&given.upf.session);
-    let kernel = KernelRoutes::start(&given.upf, given.translation).map_err(RunError::Sockets)?;
+    let started = KernelRoutes::start(&given.upf, given.translation);
+    let (kernel, route_results) = started.map_err(RunError::Sockets)?;
     let in_force = given.config.subscribe();
     let management = Management {
         started: given.clock.anchor(),
@@ -167,22 +175,37 @@ pub(crate) async fn run(
     };
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
+    let shared = given.shared;
+    let called = Arc::new(Notify::new());
+    let inputs = Inputs {
+        arrivals,
+        reports: worker.take_reports().ok_or(RunError::Panicked("packets"))?,
+        timer: WakeTimer::new(given.clock),
+        called: Arc::clone(&called),
+        rung: Arc::clone(&given.control_watch.rung),
+        asks,
+        changes: AddressChanges::new(given.address_monitor),
+        wall: Wall::new(given.clock, given.wall),
+        route_results,
+        stops: given.stops,
+        reloads: given.reloads,
+        packet_thread: worker.waker_of_first(),
+    };
     let control = Control {
         n4,
         clock: given.clock,
-        wall: Wall::new(given.clock, given.wall),
         worker,
         sockets,
-        direct,
         log: Log::default(),
         machine: given.machine,
-        changes: AddressChanges::new(given.address_monitor),
         routes,
         kernel,
         held: BTreeMap::new(),
-        asks,
-        stops: given.stops,
-        reloads: given.reloads,
+        called,
+        armed: None,
+        left: VecDeque::new(),
+        unlogged: Vec::new(),
+        by_packet_thread: 0,
         config: given.config,
         topology: given.topology,
         drained: Vec::new(),
@@ -196,28 +219,72 @@ pub(crate) async fn run(
         session_limit: given.upf.max_sessions.min(given.capabilities.max_sessions),
         heavy_hitter_seed: RandomState::new().hash_one(0),
     };
-    control.run().await
+    // The packet thread is told to try again after the first turn.
+    *shared.wait() = Some(Box::new(control));
+    let result = run_turns(&shared, inputs).await;
+    // It stops and joins the packet threads, which must not wait for a reader of reports, nor end it themselves.
+    let control = shared.wait().take();
+    drop(control);
+    result
 }
 
-/// The state of the control thread.
-struct Control {
+/// Waits and works, until a stop is requested or an error ends it.
+async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals, RunError> {
+    let mut input = Input::Started;
+    loop {
+        let has_more = {
+            let mut place = shared.wait();
+            let Some(control) = place.as_deref_mut() else { return Err(RunError::Panicked("control")) };
+            let end = control.turn(input, &mut inputs.reports, shared.is_missed());
+            if let Some(end) = end {
+                return end;
+            }
+            inputs.timer.set(control.n4.next_timer());
+            inputs.timer.set(control.log.due());
+            control.armed = inputs.timer.due();
+            let has_more = control.sockets.has_more() && !inputs.arrivals.are_none();
+            if shared.give_back(place) {
+                inputs.packet_thread.wake_by_ref();
+            }
+            has_more
+        };
+        input = inputs.next(has_more).await;
+    }
+}
+
+/// Something to log that the packet thread noticed, which writes no log lines itself.
+enum Unlogged {
+    /// An error of an N4 socket.
+    NotReceived(io::Error),
+    /// A datagram that was not sent.
+    Unsent(SocketAddr, io::Error),
+    /// A UE address of a new session.
+    Outside(Seid, OutsideAddress),
+    /// An event of the data plane, which N4 has handled.
+    Event(Event),
+}
+
+/// The control plane, but for what the control thread waits for.
+pub(crate) struct Control {
     n4: N4,
     clock: Clock,
-    wall: Wall,
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
-    /// N4 in the packet threads.
-    direct: Option<Box<DirectOwner>>,
     log: Log,
     machine: HostWatch,
-    changes: AddressChanges,
     routes: FramedRoutes<ApplyId>,
     kernel: KernelRoutes<ApplyId>,
     /// Plans that wait for their kernel routes.
     held: BTreeMap<ApplyId, Plan>,
-    asks: mpsc::Receiver<ManagementRequest>,
-    stops: mpsc::UnboundedReceiver<Stop>,
-    reloads: mpsc::UnboundedReceiver<Reload>,
+    /// Calls the control thread.
+    called: Arc<Notify>,
+    /// When the timer of the control thread fires; `None`: never.
+    armed: Option<Time>,
+    /// Outputs of N4 that the packet thread left, in order. Later ones have to wait for them.
+    left: VecDeque<Output>,
+    unlogged: Vec<Unlogged>,
+    /// Datagrams that the packet thread has handled.
+    by_packet_thread: u64,
     /// The configuration in force.
     config: watch::Sender<Arc<Upf>>,
     /// The topology of the data plane, with the settings in force.
@@ -238,74 +305,89 @@ struct Control {
 }
 
 impl Control {
-    async fn run(mut self) -> Result<Totals, RunError> {
-        let mut timer = WakeTimer::new(self.clock);
-        let ControlWatch { heartbeat, rung } = self.control_watch.clone();
-        heartbeat.begin();
-        self.look_for_heavy_hitters();
-        loop {
+    /// Handles an input, and executes what follows from it. Returns the result if it is the end. `has_missed`: the packet thread
+    /// has left its datagrams.
+    fn turn(
+        &mut self,
+        input: Input,
+        reports: &mut WorkerReports<ApplyId>,
+        has_missed: bool,
+    ) -> Option<Result<Totals, RunError>> {
+        let heartbeat = Arc::clone(&self.control_watch.heartbeat);
+        // Outputs that the packet thread left come before what follows now.
+        self.apply_outputs();
+        let end = self.handle(input, reports);
+        if end.is_none() {
             heartbeat.set_activity(Activity::Outputs);
             self.apply_outputs();
-            self.follow_direct();
-            // The packet threads run while responses are sent.
-            self.worker.wake();
-            heartbeat.set_activity(Activity::Sending);
-            self.send();
-            heartbeat.set_activity(Activity::Waiting);
-            timer.set(self.n4.next_timer());
-            timer.set(self.log.due());
-            tokio::select! {
-                received = self.sockets.wait() => match received {
-                    Ok(()) => self.receive(),
-                    Err(error) => {
-                        let what = format_args!("receiving on N4: {error}");
-                        self.log.warn(self.clock.now(), "N4 sockets", None, &what);
-                    }
-                },
-                report = self.worker.report() => {
-                    heartbeat.set_activity(Activity::Reports);
-                    let report = report.ok_or(RunError::Panicked("packets"))?;
-                    if let Some(end) = self.reported(report).or_else(|| self.drain_reports()) {
-                        self.send();
-                        return end;
-                    }
-                }
-                () = timer.wait() => {
-                    heartbeat.set_activity(Activity::Timers);
-                    let now = self.clock.now();
-                    self.n4.timer(now);
-                    self.log.log_suppressed(now);
-                }
-                () = rung.notified() => {
-                    heartbeat.beat();
-                    self.look_at_memory();
-                self.leave_memory();
-                self.log_unsent();
-                    self.remove_drained();
-                }
-                Some(ask) = self.asks.recv() => {
-                    heartbeat.set_activity(Activity::Management);
-                    self.answer(ask);
-                }
-                () = self.changes.wait() => {
-                    heartbeat.set_activity(Activity::Management);
-                    self.refresh_host();
-                }
-                () = self.wall.wait() => {
-                    heartbeat.set_activity(Activity::Timers);
-                    self.follow_wall_clock();
-                }
-                (id, result) = self.kernel.next_result() => {
-                    heartbeat.set_activity(Activity::FramedRoutes);
-                    self.route_result(id, result);
-                }
-                Some(stop) = self.stops.recv() => self.stop(stop),
-                Some(reload) = self.reloads.recv() => {
-                    heartbeat.set_activity(Activity::Management);
-                    self.reload(reload);
-                }
+        }
+        if has_missed && end.is_none() {
+            // While this thread has one turn after another, such as for a purge, the other would not have any.
+            self.receive();
+        }
+        // The packet threads run while responses are sent. They must know of all commands before they have N4.
+        self.worker.wake();
+        heartbeat.set_activity(Activity::Sending);
+        self.send();
+        self.log_late();
+        heartbeat.set_activity(Activity::Waiting);
+        end
+    }
+
+    fn handle(
+        &mut self,
+        input: Input,
+        reports: &mut WorkerReports<ApplyId>,
+    ) -> Option<Result<Totals, RunError>> {
+        let heartbeat = Arc::clone(&self.control_watch.heartbeat);
+        match input {
+            Input::Started => {
+                heartbeat.begin();
+                self.look_for_heavy_hitters();
+            }
+            Input::Arrived(Ok(())) => self.receive(),
+            Input::Arrived(Err(error)) => self.log_later(Unlogged::NotReceived(error)),
+            Input::Reported(None) => return Some(Err(RunError::Panicked("packets"))),
+            Input::Reported(Some(message)) => {
+                heartbeat.set_activity(Activity::Reports);
+                return self.message(message).or_else(|| self.drain_reports(reports));
+            }
+            Input::TimerDue => {
+                heartbeat.set_activity(Activity::Timers);
+                let now = self.clock.now();
+                self.n4.timer(now);
+                self.log.log_suppressed(now);
+            }
+            // What was left is handled in any turn.
+            Input::Called => {}
+            Input::Rung => {
+                heartbeat.beat();
+                self.look_at_memory();
+                self.remove_drained();
+            }
+            Input::Asked(ask) => {
+                heartbeat.set_activity(Activity::Management);
+                self.answer(ask);
+            }
+            Input::HostChanged => {
+                heartbeat.set_activity(Activity::Management);
+                self.refresh_host();
+            }
+            Input::ClockSet(clock) => {
+                heartbeat.set_activity(Activity::Timers);
+                self.follow_wall_clock(clock);
+            }
+            Input::Routed((id, result)) => {
+                heartbeat.set_activity(Activity::FramedRoutes);
+                self.route_result(id, result);
+            }
+            Input::Stop(stop) => self.stop(stop),
+            Input::Reload(reload) => {
+                heartbeat.set_activity(Activity::Management);
+                self.reload(reload);
             }
         }
+        None
     }
 
     /// Reads the memory usage, and makes N4 refuse sessions while memory is short.
@@ -331,9 +413,8 @@ impl Control {
         }
     }
 
-    /// Handles a wall clock that may have been set.
-    fn follow_wall_clock(&mut self) {
-        let Some(clock) = self.wall.refresh() else { return };
+    /// The wall clock was set.
+    fn follow_wall_clock(&mut self, clock: WallClock) {
         let by = wall::difference(self.n4.wall_clock(), clock);
         let what = format_args!("the wall clock was set {by}: times in PFCP messages follow it");
         self.log.warn(self.clock.now(), "wall clock", None, &what);
@@ -358,7 +439,6 @@ impl Control {
     }
 
     fn answer(&mut self, ask: ManagementRequest) {
-        let Some(ask) = self.answer_direct(ask) else { return };
         let now = self.clock.now();
         match ask {
             ManagementRequest::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
@@ -366,8 +446,7 @@ impl Control {
             ManagementRequest::Drain { is_draining, reply } => {
                 self.drain(is_draining);
                 // The client may have left.
-                let direct = self.direct.as_ref().map_or(0, |direct| direct.len());
-                let _ = reply.send(self.n4.session_count() as u64 + direct);
+                let _ = reply.send(self.n4.session_count() as u64);
             }
             ManagementRequest::Subscribe { sender, reply } => {
                 self.events.subscribe(sender);
@@ -377,15 +456,14 @@ impl Control {
             ask => {
                 let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
                 let dropped = self.sockets.dropped();
-                let status = || {
-                    self.status_with_direct(N4Status {
-                        memory,
-                        networks: self.networks.status(),
-                        paths: self.paths.status(),
-                        latencies: self.times.status(),
-                        session_limit: u64::from(self.session_limit),
-                        ..views::status(&self.n4, dropped)
-                    })
+                let status = || N4Status {
+                    memory,
+                    networks: self.networks.status(),
+                    paths: self.paths.status(),
+                    latencies: self.times.status(),
+                    session_limit: u64::from(self.session_limit),
+                    by_packet_thread: self.by_packet_thread,
+                    ..views::status(&self.n4, dropped)
                 };
                 views::answer(&self.n4, status, ask);
             }
@@ -394,17 +472,13 @@ impl Control {
 
     /// Processes the datagrams already received, in order.
     fn receive(&mut self) {
+        self.sockets.arrived();
         for _ in 0..BURST {
             if let Some(following) = self.sockets.peek_next() {
                 self.n4.prefetch(following, prefetch_at);
             }
             self.control_watch.heartbeat.set_activity(Activity::N4Sockets);
             let Some((from, datagram)) = self.sockets.receive() else { break };
-            if self.direct.is_some() {
-                let datagram = datagram.to_vec();
-                self.datagram_beside(from, &datagram);
-                continue;
-            }
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             let now = self.clock.now();
             self.log.message(|| now, "received", from, datagram);
@@ -412,23 +486,21 @@ impl Control {
             self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }
+        if let Some(error) = self.sockets.take_error() {
+            self.log_later(Unlogged::NotReceived(error));
+        }
     }
 
-    /// Processes a datagram.
-    fn datagram(&mut self, from: SocketAddr, datagram: &[u8]) {
-        self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
-        let now = self.clock.now();
-        self.log.message(|| now, "received", from, datagram);
-        messages(datagram).for_each(|header| self.times.received(now, from, &header));
-        self.n4.datagram(now, from, datagram);
-        self.apply_outputs();
+    /// Someone is told of each message, plan and event: the packet thread leaves N4 to the control thread.
+    fn is_observed(&self) -> bool {
+        self.events.are_wanted() || self.log.is_detailed()
     }
 
     /// Processes the reports already queued, in order, up to one that the packet threads have ended.
-    fn drain_reports(&mut self) -> Option<Result<Totals, RunError>> {
+    fn drain_reports(&mut self, reports: &mut WorkerReports<ApplyId>) -> Option<Result<Totals, RunError>> {
         for _ in 1..BURST {
             self.apply_outputs();
-            let end = self.worker.report_now().map(|report| self.reported(report))?;
+            let end = self.message(reports.next_now()?);
             if end.is_some() {
                 return end;
             }
@@ -436,34 +508,41 @@ impl Control {
         None
     }
 
+    /// Processes a message of the packet threads. Returns the result if they have ended.
+    fn message(&mut self, message: WorkerMessage<ApplyId>) -> Option<Result<Totals, RunError>> {
+        if matches!(message, WorkerMessage::Panicked) {
+            return Some(Err(RunError::Panicked("packets")));
+        }
+        self.worker.handle_message(message).and_then(|report| self.reported(report))
+    }
+
     /// Processes a report of the packet threads. Returns the result if they have ended.
     fn reported(&mut self, report: Report<ApplyId>) -> Option<Result<Totals, RunError>> {
         match report {
-            Report::Applied(id, result) => {
-                self.kernel.withdraw(self.routes.applied(&id, result.is_ok()));
-                let now = self.clock.now();
-                self.events.applied(now, self.n4.wall_clock(), &id, result.is_ok());
-                let is_gone = matches!(&result, Ok(_) | Err(ApplyError::UnknownSession(_)));
-                self.networks.applied(id, result.is_ok(), is_gone);
-                self.direct_applied(id, result.is_ok(), is_gone);
-                let changes_flows = self.networks.take_change(id);
-                self.n4.applied(now, id, result);
-                if changes_flows {
-                    self.count_qos_flows(id.session_index());
-                }
-            }
+            Report::Applied(id, result) => self.applied(self.clock.now(), id, result),
             Report::Event(event) => {
                 let now = self.clock.now();
-                self.log.event(now, &event);
-                self.events.data_plane(now, self.n4.wall_clock(), &event);
+                self.log_event(now, &event);
                 self.paths.event(&event);
-                self.before_event(&event);
                 self.n4.event(now, event);
+                self.worker.event_handled();
             }
-            Report::Direct(report) => self.direct_report(report),
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
         }
         None
+    }
+
+    /// The result of a plan.
+    fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
+        self.kernel.withdraw(self.routes.applied(&id, result.is_ok()));
+        self.events.applied(now, self.n4.wall_clock(), &id, result.is_ok());
+        let is_gone = matches!(&result, Ok(_) | Err(ApplyError::UnknownSession(_)));
+        self.networks.applied(id, result.is_ok(), is_gone);
+        let changes_flows = self.networks.take_change(id);
+        self.n4.applied(now, id, result);
+        if changes_flows {
+            self.count_qos_flows(id.session_index());
+        }
     }
 
     /// Counts the QoS flows of a session again.
@@ -482,13 +561,8 @@ impl Control {
                 self.worker.apply(id, plan);
             }
             Err(reason) => {
-                self.kernel.withdraw(self.routes.applied(&id, false));
-                let now = self.clock.now();
-                self.events.applied(now, self.n4.wall_clock(), &id, false);
-                self.networks.applied(id, false, false);
-                self.direct_applied(id, false, false);
                 let error = ApplyError::Backend(BackendError::Refused { reason });
-                self.n4.applied(now, id, Err(error));
+                self.applied(self.clock.now(), id, Err(error));
             }
         }
     }
@@ -496,17 +570,14 @@ impl Control {
     /// Executes the outputs of N4. Plans are queued until the packet threads are notified, datagrams until
     /// [`Control::send`].
     fn apply_outputs(&mut self) {
-        while let Some(output) = self.n4.poll_output() {
+        while let Some(output) = self.next_output() {
             match output {
                 Output::Send { to, bytes } => {
                     if self.events.are_wanted() {
                         self.events.datagram(self.clock.now(), self.n4.wall_clock(), to, &bytes);
                     }
                     self.log.message(|| self.clock.now(), "sends", to, &bytes);
-                    messages(&bytes).for_each(|header| self.times.queued(to, &header));
-                    if let Err(error) = self.sockets.send(to, bytes) {
-                        unsent(&mut self.log, self.clock.now(), to, &error);
-                    }
+                    self.queue(to, bytes);
                 }
                 Output::Applications(applications) => {
                     self.worker.set_applications(&applications);
@@ -514,20 +585,9 @@ impl Control {
                 Output::Apply { id, plan } => {
                     self.log.plan(|| self.clock.now(), &plan);
                     self.events.plan(id, &plan);
-                    self.networks.submitted(id, &plan);
-                    self.direct_plan(id, &plan);
-                    if let Some(outside) =
-                        plan.change.installed().and_then(|session| self.networks.address_outside(session))
-                    {
-                        self.log.outside_address(self.clock.now(), plan.session, &outside);
-                    }
-                    let routes = self.routes.plan(id, &plan);
-                    if routes.is_empty() {
+                    if let Some(plan) = self.without_routes(id, plan) {
                         // When the packet thread has ended, its last report ends this thread, too.
                         self.worker.apply(id, plan);
-                    } else {
-                        self.held.insert(id, plan);
-                        self.kernel.announce(id, routes);
                     }
                 }
                 Output::Notice(notice) => {
@@ -542,20 +602,93 @@ impl Control {
         }
     }
 
+    /// The next output of N4; those that the packet thread left come first. A plan that no packet thread could be given is
+    /// completed before.
+    fn next_output(&mut self) -> Option<Output> {
+        loop {
+            if let Some(output) = self.left.pop_front().or_else(|| self.n4.poll_output()) {
+                return Some(output);
+            }
+            match self.worker.own_report()? {
+                Report::Applied(id, result) => self.applied(self.clock.now(), id, result),
+                Report::Event(_) | Report::Stopped(_) => {}
+            }
+        }
+    }
+
+    /// Notes a new plan. Returns it, unless it has to wait for kernel routes.
+    fn without_routes(&mut self, id: ApplyId, plan: Plan) -> Option<Plan> {
+        self.networks.submitted(id, &plan);
+        if let Some(session) = plan.change.installed()
+            && let Some(outside) = self.networks.address_outside(session)
+        {
+            self.log_later(Unlogged::Outside(plan.session, outside));
+        }
+        let routes = self.routes.plan(id, &plan);
+        if routes.is_empty() {
+            return Some(plan);
+        }
+        self.held.insert(id, plan);
+        self.kernel.announce(id, routes);
+        None
+    }
+
+    /// Queues a datagram until [`Control::send`].
+    fn queue(&mut self, to: SocketAddr, bytes: Vec<u8>) {
+        messages(&bytes).for_each(|header| self.times.queued(to, &header));
+        if let Err(error) = self.sockets.send(to, bytes) {
+            self.log_later(Unlogged::Unsent(to, error));
+        }
+    }
+
     /// Sends the queued datagrams.
     fn send(&mut self) {
-        let Self { sockets, log, clock, n4, .. } = self;
-        let lost = |to, error| unsent(log, clock.now(), to, &error);
+        let Self { sockets, unlogged, n4, .. } = self;
+        let lost = |to, error| {
+            if unlogged.len() < UNLOGGED {
+                unlogged.push(Unlogged::Unsent(to, error));
+            }
+        };
         sockets.flush(lost, |octets| n4.recycle(octets));
         self.times.sent(|| self.clock.now());
     }
 
+    /// Logs this when the control thread has its turn.
+    fn log_later(&mut self, line: Unlogged) {
+        if self.unlogged.len() < UNLOGGED {
+            self.unlogged.push(line);
+        }
+    }
+
+    fn log_late(&mut self) {
+        if self.unlogged.is_empty() {
+            return;
+        }
+        let now = self.clock.now();
+        for line in std::mem::take(&mut self.unlogged) {
+            match line {
+                Unlogged::NotReceived(error) => {
+                    let what = format_args!("receiving on N4: {error}");
+                    self.log.warn(now, "N4 sockets", None, &what);
+                }
+                Unlogged::Unsent(to, error) => {
+                    let what = format_args!("sending to {to} on N4: {error}");
+                    self.log.warn(now, "unsent datagrams", Some(to.ip()), &what);
+                }
+                Unlogged::Outside(session, outside) => self.log.outside_address(now, session, &outside),
+                Unlogged::Event(event) => self.log_event(now, &event),
+            }
+        }
+    }
+
+    fn log_event(&mut self, now: Time, event: &Event) {
+        self.log.event(now, event);
+        self.events.data_plane(now, self.n4.wall_clock(), event);
+    }
+
     fn stop(&mut self, stop: Stop) {
         match stop {
-            Stop::Graceful => {
-                self.with_direct(|direct, now, adopting| direct.adopt_all(now, adopting));
-                self.n4.shutdown(self.clock.now());
-            }
+            Stop::Graceful => self.n4.shutdown(self.clock.now()),
             Stop::Now => drop(self.worker.stop()),
         }
     }
@@ -568,9 +701,4 @@ fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Header> {
         datagram = rest;
         Some(header)
     })
-}
-
-/// Logs a datagram that could not be sent.
-fn unsent(log: &mut Log, now: Time, to: SocketAddr, error: &io::Error) {
-    log.warn(now, "unsent datagrams", Some(to.ip()), &format_args!("sending to {to} on N4: {error}"));
 }

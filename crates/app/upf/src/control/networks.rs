@@ -210,13 +210,6 @@ impl Networks {
         Some(OutsideAddress { ue, dnn: network.name.clone() })
     }
 
-    /// A session with this index and these rules is there.
-    pub(super) fn set_present(&mut self, index: u32, rules: &RuleSet) {
-        let network = self.index_of(rules);
-        self.set(index, State::Present(network), Some(qos_flows_of(rules)));
-        self.add(network, index);
-    }
-
     fn state(&self, id: ApplyId) -> State {
         self.sessions.get(id.session_index() as usize).copied().unwrap_or_default()
     }
@@ -227,19 +220,12 @@ impl Networks {
 
     /// The index of the network of a session; [`u8::MAX`] for one that is not in the configuration.
     fn index_of(&self, rules: &RuleSet) -> u8 {
-        let index = self.index_of_name(network_of(rules));
-        index.and_then(|index| u8::try_from(index).ok()).unwrap_or(u8::MAX)
-    }
-}
-
-impl Networks {
-    /// The index of a network; `None`: it is not in the configuration.
-    pub(super) fn index_of_name(&self, name: Option<&NetworkInstance>) -> Option<usize> {
-        match name {
+        let index = match network_of(rules) {
             Some(name) => self.networks.iter().position(|network| network.name == *name),
             // Without a network instance there is one network, or no answer.
             None => (self.networks.len() == 1).then_some(0),
-        }
+        };
+        index.and_then(|index| u8::try_from(index).ok()).unwrap_or(u8::MAX)
     }
 }
 

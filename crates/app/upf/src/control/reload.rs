@@ -59,8 +59,6 @@ impl Control {
         now.slices = slices(next);
         now.firewall.clone_from(&next.firewall.compiled);
         if has_other_pools {
-            let drained = settings::v4_pools(&self.drained);
-            self.with_direct(|direct, now, adopting| direct.drain(now, drained, adopting));
             let all: Vec<Session> = next.session.iter().chain(&self.drained).cloned().collect();
             for (network, addresses) in self.topology.networks.iter().zip(&mut now.networks) {
                 *addresses = ue_addresses(&network.instance, &all, addresses);
@@ -73,9 +71,6 @@ impl Control {
         if now != before {
             let begins = before.echo.interval.is_zero() && !now.echo.interval.is_zero();
             self.worker.set_settings(&Arc::new(now), begins);
-        }
-        if let Some(direct) = &mut self.direct {
-            direct.set_endpoints(&self.topology.endpoints());
         }
         self.n4.set_endpoints(self.topology.endpoints());
     }

@@ -52,27 +52,22 @@ impl Request {
 
 /// Measured times. A value counts in the first bucket whose bound is not less.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Histogram {
+struct Histogram {
     counts: [u64; BOUNDS.len() + 1],
     sum: Span,
 }
 
 impl Histogram {
     fn record(&mut self, time: Span) {
-        self.record_many(time, 1);
-    }
-
-    /// So many values.
-    pub(crate) fn record_many(&mut self, time: Span, values: u64) {
         let micros = time.as_nanos().div_ceil(1_000);
         let bucket = BOUNDS.partition_point(|bound| *bound < micros);
         if let Some(count) = self.counts.get_mut(bucket) {
-            *count += values;
+            *count += 1;
         }
-        self.sum += time.saturating_mul(u32::try_from(values).unwrap_or(u32::MAX));
+        self.sum += time;
     }
 
-    pub(crate) fn status(&self) -> HistogramStatus {
+    fn status(&self) -> HistogramStatus {
         let bounds = BOUNDS.iter().map(|micros| *micros as f64 / 1e6).chain([f64::INFINITY]);
         HistogramStatus {
             sum: self.sum.as_nanos() as f64 / 1e9,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use causeway_dataplane::HostReachability;
 use causeway_n4::{self as n4, N4};
 use causeway_rules::{AddressPool, Catalogue};
-use causeway_types::{DualIp, IdCipher, IpNet, Ipv4Net, NetworkInstance, NodeId, Span, Time, WallClock};
+use causeway_types::{DualIp, IdCipher, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
 
 use super::ControlInputs;
 use crate::config::{
@@ -81,13 +81,6 @@ fn known_smf(smf: &KnownSmf) -> n4::KnownSmf {
     n4::KnownSmf { node: smf.node_id.clone(), addresses: smf.address.clone(), set: smf.set.clone() }
 }
 
-/// The IPv4 prefixes from which the UPF may choose UE addresses.
-pub(super) fn v4_pools(sessions: &[Session]) -> Vec<Ipv4Net> {
-    let range = |session: &Session| session.ue_pool.unwrap_or(session.subnet);
-    let v4 = |net: IpNet| if let IpNet::V4(net) = net { Some(net.trunc()) } else { None };
-    sessions.iter().map(range).filter_map(v4).collect()
-}
-
 /// The addresses that the UPF may allocate from a subnet: all but its own.
 fn address_pool(session: &Session) -> AddressPool {
     AddressPool {
@@ -116,7 +109,6 @@ pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let config = config(&given.upf, given.node.clone(), given.told, start, given.secret);
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };
     config.limits.answer_octets = answers;
-    config.direct = given.direct.as_ref().map(|direct| direct.numbers());
     config.address_pools = address_pools(&given.upf, &given.topology.host);
     let mut n4 = N4::new(
         config,

@@ -1,4 +1,6 @@
 //! The N4 sockets: several addresses, IPv4 and IPv6, as one socket. One system call receives or sends many datagrams.
+//!
+//! [`Sockets`] receives and sends without waiting, in whatever thread; the control thread waits with [`Arrivals`].
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -25,45 +27,64 @@ pub(super) struct Sockets {
     by: usize,
     /// Datagrams that the kernel dropped at all sockets.
     lost: u64,
+    /// The last error of a read that is not logged yet.
+    error: Option<io::Error>,
 }
 
 struct Socket {
     local: SocketAddr,
-    socket: Endpoint,
+    socket: UdpSocket,
     outbox: DatagramSender,
     /// The last drop counter of the kernel, which wraps.
     overruns: u32,
+    /// No read has found it empty since the last [`Sockets::arrived`].
+    has_more: bool,
 }
 
-/// Where the datagrams of a socket are received.
-enum Endpoint {
-    /// Here. Reports readability only, so that sending causes no events.
-    Here(AsyncFd<UdpSocket>),
-    /// Elsewhere: what arrives does not wake this thread.
-    Elsewhere(UdpSocket),
-}
+/// Waits for datagrams at the N4 sockets. Reports readability only, so that sending causes no events.
+pub(super) struct Arrivals(Vec<AsyncFd<UdpSocket>>);
 
-impl Endpoint {
-    fn get_ref(&self) -> &UdpSocket {
-        match self {
-            Self::Here(socket) => socket.get_ref(),
-            Self::Elsewhere(socket) => socket,
-        }
+impl Arrivals {
+    /// Those of no socket: another thread receives.
+    pub(super) const fn of_none() -> Self {
+        Self(Vec::new())
     }
 
-    /// The socket, if its datagrams are received here.
-    const fn received(&self) -> Option<&AsyncFd<UdpSocket>> {
-        match self {
-            Self::Here(socket) => Some(socket),
-            Self::Elsewhere(_) => None,
-        }
+    /// It waits for no socket.
+    pub(super) const fn are_none(&self) -> bool {
+        self.0.is_empty()
     }
 
-    fn elsewhere(self) -> Self {
-        match self {
-            Self::Here(socket) => Self::Elsewhere(socket.into_inner()),
-            Self::Elsewhere(socket) => Self::Elsewhere(socket),
+    /// Those of these sockets.
+    ///
+    /// # Errors
+    /// The error of the kernel.
+    pub(super) fn of(sockets: &Sockets) -> io::Result<Self> {
+        let watch = |socket: &Socket| {
+            #[expect(deprecated, reason = "the socket owns its descriptor, which stays open and the same")]
+            AsyncFd::with_interest(socket.socket.try_clone()?, Interest::READABLE)
+        };
+        sockets.sockets.iter().map(watch).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// Waits until a datagram is available. Those that arrived before [`Sockets::receive`] found no more are not reported again.
+    ///
+    /// # Errors
+    /// The error of the kernel; the next call may succeed.
+    pub(super) async fn wait(&mut self) -> io::Result<()> {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut poll = Poll::Pending;
+        for socket in &self.0 {
+            if let Poll::Ready(ready) = socket.poll_read_ready(context) {
+                // Before the datagrams are read: what arrives meanwhile is reported.
+                let cleared = ready.map(|mut ready| ready.clear_ready());
+                poll = Poll::Ready(cleared);
+            }
         }
+        poll
     }
 }
 
@@ -75,10 +96,7 @@ impl Sockets {
     pub(super) fn new(sockets: Vec<UdpSocket>, joins: bool) -> io::Result<Self> {
         let adopt = |socket: UdpSocket| {
             let local = socket.local_addr()?;
-            #[expect(deprecated, reason = "the socket owns its descriptor, which stays open and the same")]
-            let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
-            let socket = Endpoint::Here(socket);
-            Ok(Socket { local, socket, outbox: DatagramSender::new(joins), overruns: 0 })
+            Ok(Socket { local, socket, outbox: DatagramSender::new(joins), overruns: 0, has_more: true })
         };
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
         Ok(Self {
@@ -88,53 +106,26 @@ impl Sockets {
             inbox: DatagramReceiver::default(),
             by: 0,
             lost: 0,
+            error: None,
         })
     }
 
-    /// Waits until a datagram is available.
-    ///
-    /// # Errors
-    /// The error of the kernel; the next call may succeed.
-    pub(super) async fn wait(&mut self) -> io::Result<()> {
-        poll_fn(|context| self.poll(context)).await
+    /// Any socket may have datagrams from now on.
+    pub(super) fn arrived(&mut self) {
+        self.sockets.iter_mut().for_each(|socket| socket.has_more = true);
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.inbox.has_more() {
-            return Poll::Ready(Ok(()));
-        }
-        let count = self.sockets.len();
-        for index in (self.first..count).chain(0..self.first) {
-            let Some(socket) = self.sockets.get(index).and_then(|it| it.socket.received()) else { continue };
-            // Readiness is reported again only after a read found no datagram.
-            while let Poll::Ready(ready) = socket.poll_read_ready(context) {
-                let mut ready = ready?;
-                match ready.try_io(|socket| self.inbox.fill(socket.get_ref())) {
-                    Ok(filled) => {
-                        if self.inbox.is_drained() {
-                            ready.clear_ready();
-                        }
-                        drop(ready);
-                        self.poll_first(index);
-                        return Poll::Ready(filled);
-                    }
-                    Err(_nothing) => {}
-                }
-            }
-        }
-        Poll::Pending
+    /// Datagrams may be left.
+    pub(super) fn has_more(&self) -> bool {
+        self.inbox.has_more() || self.sockets.iter().any(|socket| socket.has_more)
     }
 
-    /// The next datagram and its sender, if one is available; errors are left to [`Sockets::wait`].
+    /// The next datagram and its sender, if one is available; for errors see [`Sockets::take_error`].
     pub(super) fn receive(&mut self) -> Option<(SocketAddr, &[u8])> {
         if !self.inbox.has_more() {
             let count = self.sockets.len();
             let mut turns = (self.first..count).chain(0..self.first);
-            let filled = turns.find(|index| {
-                let socket = self.sockets.get(*index).and_then(|it| it.socket.received());
-                let fill = |socket: &UdpSocket| self.inbox.fill(socket);
-                socket.is_some_and(|it| it.try_io(Interest::READABLE, fill).is_ok())
-            })?;
+            let filled = turns.find(|index| self.fill(*index))?;
             self.poll_first(filled);
         }
         let Self { sockets, received, inbox: receiver, by, .. } = self;
@@ -146,29 +137,36 @@ impl Sockets {
         Some((from, datagram))
     }
 
-    /// The datagrams of sockets of IPv4 are received elsewhere; they are sent from here as well.
-    pub(super) fn only_send_v4(self) -> Self {
-        let of = |it: Socket| match it.local {
-            SocketAddr::V4(_) => Socket { socket: it.socket.elsewhere(), ..it },
-            SocketAddr::V6(_) => it,
-        };
-        Self { sockets: self.sockets.into_iter().map(of).collect(), ..self }
+    /// Reads from this socket. Returns whether there was a datagram.
+    fn fill(&mut self, index: usize) -> bool {
+        let Some(socket) = self.sockets.get_mut(index).filter(|socket| socket.has_more) else { return false };
+        match self.inbox.fill(&socket.socket) {
+            Ok(()) => {
+                socket.has_more = !self.inbox.is_drained();
+                self.inbox.has_more()
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                socket.has_more = false;
+                false
+            }
+            // Behind it there may be datagrams.
+            Err(error) => {
+                self.error = Some(error);
+                false
+            }
+        }
     }
 
-    /// What is sent to this peer comes from this socket.
-    pub(super) fn answer_from(&mut self, peer: SocketAddr, socket: usize) {
-        let same_version = self.sockets.iter().filter(|it| it.local.is_ipv4() == peer.is_ipv4()).count();
-        let has_room = self.received.len() < MAX_PEERS || self.received.contains_key(&peer.ip());
-        if same_version > 1 && has_room {
-            self.received.insert(peer.ip(), socket);
-        }
+    /// The last error of a read since the last call. The next read may succeed.
+    pub(super) const fn take_error(&mut self) -> Option<io::Error> {
+        self.error.take()
     }
 
     /// The number of datagrams that the kernel dropped because a buffer was full.
     pub(super) fn dropped(&mut self) -> u64 {
         for socket in &mut self.sockets {
             // A kernel without this counter is not read again.
-            let total = overruns(socket.socket.get_ref()).unwrap_or(socket.overruns);
+            let total = overruns(&socket.socket).unwrap_or(socket.overruns);
             self.lost += u64::from(total.wrapping_sub(socket.overruns));
             socket.overruns = total;
         }
@@ -205,7 +203,7 @@ impl Sockets {
         mut give_back: impl FnMut(Vec<u8>),
     ) {
         for Socket { socket, outbox: sender, .. } in &mut self.sockets {
-            sender.send_and_recycle(socket.get_ref(), &mut lost, &mut give_back);
+            sender.send_and_recycle(&*socket, &mut lost, &mut give_back);
         }
     }
 }
@@ -225,10 +223,20 @@ mod tests {
         socket
     }
 
-    async fn next(sockets: &mut Sockets) -> (SocketAddr, Vec<u8>) {
-        sockets.wait().await.unwrap();
-        let (from, datagram) = sockets.receive().unwrap();
-        (from, datagram.to_vec())
+    async fn next(sockets: &mut Sockets, arrivals: &mut Arrivals) -> (SocketAddr, Vec<u8>) {
+        loop {
+            if let Some((from, datagram)) = sockets.receive() {
+                return (from, datagram.to_vec());
+            }
+            arrivals.wait().await.unwrap();
+            sockets.arrived();
+        }
+    }
+
+    fn at(sockets: Vec<Std>) -> (Sockets, Arrivals) {
+        let sockets = Sockets::new(sockets, true).unwrap();
+        let arrivals = Arrivals::of(&sockets).unwrap();
+        (sockets, arrivals)
     }
 
     // Input:  a datagram to the second of two addresses, then a response.
@@ -237,11 +245,11 @@ mod tests {
     async fn a_peer_is_answered_from_the_address_it_wrote_to() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
         let second = b.local_addr().unwrap();
-        let mut sockets = Sockets::new(vec![a, b], true).unwrap();
+        let (mut sockets, mut arrivals) = at(vec![a, b]);
         let peer = Std::bind("127.0.0.1:0").unwrap();
         peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         peer.send_to(b"request", second).unwrap();
-        let (from, datagram) = next(&mut sockets).await;
+        let (from, datagram) = next(&mut sockets, &mut arrivals).await;
         assert_eq!((from, &datagram[..]), (peer.local_addr().unwrap(), &b"request"[..]));
         sockets.send(from, b"answer".to_vec()).unwrap();
         sockets.flush(|to, error| panic!("{to}: {error}"), drop);
@@ -256,7 +264,7 @@ mod tests {
     async fn a_busy_address_does_not_starve_the_other() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
         let (first, second) = (a.local_addr().unwrap(), b.local_addr().unwrap());
-        let mut sockets = Sockets::new(vec![a, b], true).unwrap();
+        let (mut sockets, mut arrivals) = at(vec![a, b]);
         let peer = Std::bind("127.0.0.1:0").unwrap();
         for _ in 0..100 {
             peer.send_to(b"1", first).unwrap();
@@ -264,7 +272,7 @@ mod tests {
         peer.send_to(b"2", second).unwrap();
         let mut received = Vec::new();
         while received.len() < 101 {
-            received.extend(next(&mut sockets).await.1);
+            received.extend(next(&mut sockets, &mut arrivals).await.1);
         }
         assert!(received.iter().position(|octet| *octet == b'2').unwrap() <= BATCH, "{received:?}");
     }
@@ -275,13 +283,14 @@ mod tests {
     async fn what_has_come_is_taken_at_once() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
         let to = b.local_addr().unwrap();
-        let mut sockets = Sockets::new(vec![a, b], true).unwrap();
+        let (mut sockets, mut arrivals) = at(vec![a, b]);
         let peer = Std::bind("127.0.0.1:0").unwrap();
         peer.send_to(b"1", to).unwrap();
         peer.send_to(b"2", to).unwrap();
-        assert_eq!(next(&mut sockets).await.1, b"1");
+        assert_eq!(next(&mut sockets, &mut arrivals).await.1, b"1");
         assert_eq!(sockets.receive(), Some((peer.local_addr().unwrap(), &b"2"[..])));
         assert_eq!(sockets.receive(), None);
+        assert!(!sockets.has_more());
     }
 
     // Input:  more datagrams than the buffer of a socket holds, before any is received.
@@ -296,7 +305,7 @@ mod tests {
         let peer = Std::bind("127.0.0.1:0").unwrap();
         (0..1000).for_each(|_| assert_eq!(peer.send_to(&[0; 500], to).unwrap(), 500));
         let mut taken = 0;
-        sockets.wait().await.unwrap();
+        Arrivals::of(&sockets).unwrap().wait().await.unwrap();
         while sockets.receive().is_some() {
             taken += 1;
         }

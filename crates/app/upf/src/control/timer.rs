@@ -42,6 +42,11 @@ impl WakeTimer {
         }
     }
 
+    /// The time at which it fires; `None`: never.
+    pub(super) const fn due(&self) -> Option<Time> {
+        self.at
+    }
+
     /// Waits until the timer fires. It must be set again afterwards.
     pub(super) async fn wait(&mut self) {
         if self.at.is_none() {

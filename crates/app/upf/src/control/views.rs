@@ -156,7 +156,7 @@ fn association(view: n4::AssociationView<'_>, clock: WallClock) -> AssociationVi
 }
 
 /// The next sessions that the filter admits, at most `most`, from an index on. O(indexes).
-pub(super) fn part(n4: &N4, from: u64, most: usize, filter: &SessionFilter) -> SessionPart {
+fn part(n4: &N4, from: u64, most: usize, filter: &SessionFilter) -> SessionPart {
     let end = u64::from(n4.session_index_end());
     let last = from.saturating_add(INDEXES_PER_REQUEST).min(end);
     let (mut next, mut sessions) = (from, Vec::new());
@@ -170,7 +170,7 @@ pub(super) fn part(n4: &N4, from: u64, most: usize, filter: &SessionFilter) -> S
 }
 
 /// The sessions that the filter admits, if an index finds them. `None`: no index does, or there are more than `most`.
-pub(super) fn find(n4: &N4, most: usize, filter: &SessionFilter) -> Option<SessionPart> {
+fn find(n4: &N4, most: usize, filter: &SessionFilter) -> Option<SessionPart> {
     let admitted = |views: &mut dyn Iterator<Item = n4::SessionView<'_>>| -> Vec<SessionView> {
         let views = views.filter(|view| filter.admits(view)).take(most.saturating_add(1));
         views.map(|view| session(&view, n4.wall_clock())).collect()
@@ -190,7 +190,7 @@ pub(super) fn find(n4: &N4, most: usize, filter: &SessionFilter) -> Option<Sessi
     (sessions.len() <= most).then_some(SessionPart { total, sessions, next: None })
 }
 
-pub(super) fn rules_of(view: &n4::SessionView<'_>, clock: WallClock) -> Box<SessionRules> {
+fn rules_of(view: &n4::SessionView<'_>, clock: WallClock) -> Box<SessionRules> {
     Box::new(SessionRules {
         session: session(view, clock),
         waiting_reports: view.waiting_reports,
@@ -199,7 +199,7 @@ pub(super) fn rules_of(view: &n4::SessionView<'_>, clock: WallClock) -> Box<Sess
     })
 }
 
-pub(super) fn session(view: &n4::SessionView<'_>, clock: WallClock) -> SessionView {
+fn session(view: &n4::SessionView<'_>, clock: WallClock) -> SessionView {
     let (node, rules): (&NodeId, _) = (view.node, view.rules());
     SessionView {
         seid: view.seid.to_string(),

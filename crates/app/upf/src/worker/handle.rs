@@ -3,16 +3,20 @@
 use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task;
 use std::{io, mem};
 
-use causeway_dataplane::{EchoConfig, HeavyHitterSettings, HostReachability, Plan, Settings, Topology};
+use causeway_dataplane::{
+    ApplyError, EchoConfig, HeavyHitterSettings, HostReachability, Plan, Settings, Topology,
+};
 use causeway_model::Applications;
 use causeway_ports::Waker;
-use causeway_types::{Seid, Span, WallClock};
-use tokio::sync::mpsc;
+use causeway_types::{Span, WallClock};
 
 use super::directory::Directory;
 use super::messages::{Command, Report, Snapshot, SnapshotClient};
+use super::n4::N4Work;
 use super::notifier::Notifier;
 use super::packet_loop::{PacketLoop, frame_size};
 use super::peers::{FIRST_WORKER, WorkerPeers, worker_peers};
@@ -20,10 +24,9 @@ use super::placement::Placement;
 use super::ports::PortSet;
 use super::schedule::Schedule;
 use super::session_keys::NewPaths;
-use super::thread::{PacketThread, WorkerMessage, channel};
+use super::thread::{PacketThread, WorkerMessage, WorkerReports, channel};
 use crate::clock::Clock;
 use crate::data_planes::BoxedDataPlane;
-use crate::direct::DirectN4;
 use crate::watchdog::WatchedThread;
 
 /// Capacity of the directory for each session, in entries: a tunnel in each direction, an IPv4 and an IPv6 address.
@@ -33,7 +36,7 @@ const ENTRIES_PER_SESSION: usize = 4;
 const PATHS_PER_COMMAND: usize = 256;
 
 /// The data plane, ports and schedule of one worker.
-pub struct WorkerSetup {
+pub struct WorkerSetup<K> {
     /// The data plane, empty.
     pub data_plane: BoxedDataPlane,
     /// The ports. Those of the first worker define the topology; the others have further queues of them.
@@ -41,14 +44,17 @@ pub struct WorkerSetup {
     /// The core and polling mode of the thread.
     pub schedule: Schedule,
     /// N4 that this thread receives itself.
-    pub n4: Option<Box<DirectN4>>,
+    pub n4: Option<Box<dyn N4Work<K>>>,
 }
 
 /// The packet threads. Dropping the handle stops them.
 #[derive(Debug)]
 pub struct WorkerHandle<K> {
     threads: Vec<PacketThread<K>>,
-    reports: mpsc::Receiver<WorkerMessage<K>>,
+    /// `None`: they are read without the handle.
+    reports: Option<WorkerReports<K>>,
+    /// The number of events of the threads that were not handled yet.
+    events: Arc<AtomicU32>,
     /// The assignment of sessions to threads; `None`: there is one thread.
     placement: Option<Placement<K>>,
     /// Reports of the control side in place of a thread.
@@ -85,7 +91,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// # Errors
     /// As for [`WorkerHandle::spawn`].
     pub fn spawn_all(
-        setups: Vec<WorkerSetup>,
+        setups: Vec<WorkerSetup<K>>,
         clock: Clock,
         topology: &Topology,
         max_sessions: usize,
@@ -101,11 +107,12 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     }
 
     fn start(
-        setups: Vec<WorkerSetup>,
+        setups: Vec<WorkerSetup<K>>,
         clock: Clock,
         assemble: impl FnOnce(&[Arc<Notifier>], usize) -> MultiWorker<K>,
     ) -> io::Result<Self> {
         let (message, reports) = channel();
+        let events = Arc::new(AtomicU32::new(0));
         let notifier = |_| Waker::new().map(|waker| Arc::new(Notifier::new(waker)));
         let notifiers = setups.iter().map(notifier).collect::<io::Result<Vec<_>>>()?;
         let frame_size = setups.iter().map(|setup| frame_size(&setup.ports)).max().unwrap_or(0);
@@ -123,22 +130,19 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 schedule.busy_poll,
                 peers.next(),
             );
-            let packets = packets.with_n4(n4);
-            threads.push(PacketThread::spawn(number, packets, notifier, schedule, message.clone())?);
+            let to = (message.clone(), Arc::clone(&events));
+            threads.push(PacketThread::spawn(number, packets, notifier, schedule, n4, to)?);
         }
         let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
-        Ok(Self { threads, reports, placement, own, unnotified: 0, running, last })
+        let reports = Some(reports);
+        Ok(Self { threads, reports, events, placement, own, unnotified: 0, running, last })
     }
 
     /// Queues a plan until [`WorkerHandle::wake`] is called. [`Report::Applied`] with the same key contains the result.
     /// `false` when the thread has ended.
     pub fn apply(&mut self, key: K, plan: Plan) -> bool {
-        match self
-            .placement
-            .as_mut()
-            .map_or(Ok(FIRST_WORKER), |placement| placement.assign_worker(key, &plan))
-        {
-            Ok(worker) => self.queue(worker, Command::Apply(key, plan)),
+        match self.assign(key, &plan) {
+            Ok(worker) => self.apply_at(worker, key, plan),
             Err(error) => {
                 self.own.push_back(Report::Applied(key, Err(error)));
                 true
@@ -146,9 +150,52 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// Queues the removal of a session that is not N4's until [`WorkerHandle::wake`] is called.
-    pub(crate) fn remove(&mut self, session: Seid) {
-        let _ = self.queue(FIRST_WORKER, Command::Remove(session));
+    /// The thread that has to apply a plan.
+    ///
+    /// # Errors
+    /// No thread can.
+    pub(crate) fn assign(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
+        self.placement.as_mut().map_or(Ok(FIRST_WORKER), |placement| placement.assign_worker(key, plan))
+    }
+
+    /// Queues a plan of this thread, as [`WorkerHandle::apply`] does.
+    pub(crate) fn apply_at(&mut self, worker: usize, key: K, plan: Plan) -> bool {
+        self.queue(worker, Command::Apply(key, plan))
+    }
+
+    /// The result of a plan that [`WorkerHandle::assign`] gave to a thread.
+    pub(crate) fn completed(&mut self, key: K, is_applied: bool) {
+        let news = self.placement.as_mut().and_then(|placement| placement.complete(key, is_applied));
+        if let Some(paths) = news {
+            // If the first thread has ended, its last report ends the control plane, too.
+            let _ = self.queue(FIRST_WORKER, Command::Follow(paths));
+        }
+    }
+
+    /// Wakes the first thread, also if no command is queued.
+    pub(crate) fn waker_of_first(&self) -> task::Waker {
+        self.threads.first().map_or_else(|| task::Waker::noop().clone(), PacketThread::waker)
+    }
+
+    /// The reports, for a reader that does not have the handle while it waits. It passes each message to
+    /// [`WorkerHandle::handle_message`]; [`WorkerHandle::report`] returns what is left.
+    pub(crate) fn take_reports(&mut self) -> Option<WorkerReports<K>> {
+        self.reports.take()
+    }
+
+    /// The next report of the control side in place of a thread.
+    pub(crate) fn own_report(&mut self) -> Option<Report<K>> {
+        self.own.pop_front()
+    }
+
+    /// An event of the threads was handled.
+    pub(crate) fn event_handled(&self) {
+        self.events.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Events of the threads are on their way.
+    pub(crate) fn has_events(&self) -> bool {
+        self.events.load(Ordering::Relaxed) > 0
     }
 
     /// Queues the applications to detect until [`WorkerHandle::wake`] is called.
@@ -227,7 +274,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             if let Some(report) = self.own.pop_front() {
                 return Some(report);
             }
-            let message = self.reports.recv().await?;
+            let message = self.reports.as_mut()?.next().await?;
             if let Some(report) = self.handle_message(message) {
                 return Some(report);
             }
@@ -240,7 +287,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             if let Some(report) = self.own.pop_front() {
                 return Some(report);
             }
-            let message = self.reports.try_recv().ok()?;
+            let message = self.reports.as_mut()?.next_now()?;
             if let Some(report) = self.handle_message(message) {
                 return Some(report);
             }
@@ -248,15 +295,10 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     }
 
     /// The report of a message from a thread.
-    fn handle_message(&mut self, message: WorkerMessage<K>) -> Option<Report<K>> {
+    pub(crate) fn handle_message(&mut self, message: WorkerMessage<K>) -> Option<Report<K>> {
         match message {
             WorkerMessage::Report(Report::Applied(key, result)) => {
-                let news =
-                    self.placement.as_mut().and_then(|placement| placement.complete(key, result.is_ok()));
-                if let Some(paths) = news {
-                    // If the first thread has ended, its last report ends the control plane, too.
-                    let _ = self.queue(FIRST_WORKER, Command::Follow(paths));
-                }
+                self.completed(key, result.is_ok());
                 Some(Report::Applied(key, result))
             }
             WorkerMessage::Report(Report::Stopped(Ok(last))) => {
@@ -267,7 +309,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             WorkerMessage::Report(other) => Some(other),
             WorkerMessage::Panicked => {
                 // The control plane is notified by the end of the reports.
-                self.reports.close();
+                self.reports = None;
                 None
             }
         }
@@ -287,7 +329,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 impl<K> Drop for WorkerHandle<K> {
     fn drop(&mut self) {
         // A thread may be blocked by a full queue of reports that has no reader any more.
-        self.reports.close();
+        self.reports = None;
         // All threads are notified before the first is joined.
         for thread in &self.threads {
             thread.stop();

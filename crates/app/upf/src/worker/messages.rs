@@ -15,15 +15,12 @@ use tokio::sync::oneshot;
 
 use super::session_keys::NewPaths;
 use super::watch::Watch;
-use crate::direct::DirectReport;
 
 /// A command of the control plane to a packet thread. `K` identifies a plan.
 #[derive(Debug)]
 pub(super) enum Command<K> {
     /// Apply a plan and send [`Report::Applied`] with the same key.
     Apply(K, Plan),
-    /// Remove a session that the control plane does not know.
-    Remove(Seid),
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
     /// Look for heavy hitters in this way from now on, or not at all.
@@ -62,8 +59,6 @@ pub enum Report<K> {
     Applied(K, Result<Applied, ApplyError>),
     /// An event of the data plane. It precedes the [`Report::Applied`] of any later plan of its session.
     Event(Event),
-    /// N4 in a packet thread.
-    Direct(DirectReport),
     /// The threads have ended, with the reason: a command, or a lost port.
     Stopped(Result<Box<Snapshot>, PortError>),
 }

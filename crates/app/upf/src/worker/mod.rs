@@ -7,7 +7,9 @@ mod egress_ports;
 mod fairness;
 mod handle;
 mod handoff_ring;
+mod in_turn;
 mod messages;
+mod n4;
 mod notifier;
 mod packet_loop;
 mod peers;
@@ -23,11 +25,14 @@ mod watch;
 
 pub(crate) use directory::MAX_WORKERS;
 pub use handle::{WorkerHandle, WorkerSetup};
+pub(crate) use in_turn::InTurn;
 pub use messages::{PlacedRules, Report, Snapshot, SnapshotClient, Turns};
+pub use n4::{N4Turn, N4Work};
+pub(crate) use peers::FIRST_WORKER;
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
-pub(crate) use session_keys::{SessionKey, SessionKeys};
+pub(crate) use thread::{WorkerMessage, WorkerReports};
 pub(crate) use watch::{
     Missed, MissedPackets, Observation, Observations, PacketImage, ProcessedPacket, SentPacket, WATCHES,
     Watch, WatchKeys,

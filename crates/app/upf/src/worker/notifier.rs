@@ -50,6 +50,11 @@ impl Notifier {
         self.notify();
     }
 
+    /// Whether commands are queued.
+    pub(super) fn has_commands(&self) -> bool {
+        self.is_called.load(Ordering::Relaxed)
+    }
+
     /// Whether commands are queued. This clears the flag, so that the caller must handle them.
     pub(super) fn take_commands_flag(&self) -> bool {
         // Most turns find none, and leave the cache line with its present owner.

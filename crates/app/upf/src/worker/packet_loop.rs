@@ -1,6 +1,7 @@
 //! The loop of a packet thread.
 
 use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::task::Poll;
@@ -17,6 +18,7 @@ use causeway_types::Time;
 use super::context::WorkerContext;
 use super::fairness::{BatchFill, Fairness, Owner};
 use super::messages::{Command, Report, Snapshot, Turns};
+use super::n4::{N4Turn, N4Work};
 use super::notifier::Notifier;
 use super::peers::WorkerPeers;
 use super::ports::PortSet;
@@ -25,7 +27,6 @@ use super::thread::Reports;
 use super::watch::Watches;
 use crate::clock::Clock;
 use crate::data_planes::BoxedDataPlane;
-use crate::direct::{DirectN4, DirectReport, Turn};
 use crate::watchdog::Activity;
 
 /// The plans in flight, with their keys.
@@ -60,9 +61,6 @@ const COMMANDS: usize = 32;
 
 /// Number of commands whose state is prefetched while earlier ones are executed.
 const PREFETCHED_COMMANDS: usize = 6;
-
-/// The number of plans that nobody waits for.
-const UNKNOWN: PlanId = PlanId(u64::MAX - 2);
 
 /// The reason for which the loop ends.
 pub(super) enum End {
@@ -100,38 +98,58 @@ pub(super) struct PacketLoop {
     watches: Option<Box<Watches>>,
     /// The present turn has received packets.
     has_packets: bool,
-    /// N4 that this thread receives itself.
-    n4: Option<Box<DirectN4>>,
 }
 
-/// A turn for N4.
-struct N4Turn<'a, K> {
+/// The thread in a turn for N4.
+struct ThreadForN4<'a, K> {
     context: &'a mut WorkerContext,
     clock: Clock,
-    reports: &'a Reports<K>,
+    notifier: &'a Notifier,
+    in_flight: &'a mut InFlight<K>,
 }
 
-impl<K> Turn for N4Turn<'_, K> {
-    type End = End;
-
+impl<K> N4Turn<K> for ThreadForN4<'_, K> {
     fn now(&self) -> Time {
         self.clock.now()
     }
 
-    fn data_plane(&mut self) -> &mut dyn PacketEngine {
-        self.context.data_plane()
+    fn has_commands(&self) -> bool {
+        self.notifier.has_commands()
     }
 
-    fn flush(&mut self) -> Result<(), End> {
-        Ok(self.context.flush()?)
+    fn next_event(&mut self) -> Option<Event> {
+        self.context.data_plane().poll_event()
     }
 
-    fn report(&mut self, report: DirectReport) -> Result<(), End> {
-        self.reports.send(Report::Direct(report))
+    fn submit(&mut self, key: K, plan: &Plan) -> Poll<Result<Applied, ApplyError>> {
+        self.in_flight
+            .submit(self.context.data_plane(), self.clock.now(), key, plan)
+            .map(|(_, applied)| applied)
     }
 
-    fn event(&mut self, event: Event) -> Result<(), End> {
-        self.reports.send(Report::Event(event))
+    fn flush(&mut self) -> Result<(), PortError> {
+        self.context.flush()
+    }
+}
+
+impl<K> InFlight<K> {
+    /// Submits a plan. A key comes back with its result, here or when it has completed.
+    fn submit(
+        &mut self,
+        data_plane: &mut dyn PacketEngine,
+        now: Time,
+        key: K,
+        plan: &Plan,
+    ) -> Poll<(K, Result<Applied, ApplyError>)> {
+        let id = self.next;
+        match data_plane.submit(now, id, plan) {
+            Poll::Ready(applied) => Poll::Ready((key, applied)),
+            Poll::Pending => {
+                self.plans.push((id, key));
+                self.next = PlanId(id.0.wrapping_add(1));
+                Poll::Pending
+            }
+        }
     }
 }
 
@@ -161,21 +179,20 @@ impl PacketLoop {
             turns,
             watches: None,
             has_packets: false,
-            n4: None,
         }
     }
 
-    /// The same, which receives N4 itself.
-    pub(super) fn with_n4(self, n4: Option<Box<DirectN4>>) -> Self {
-        Self { n4, ..self }
-    }
-
-    /// Runs until a command or a lost port ends it, then reports the last counters.
-    pub(super) fn run<K>(mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) {
+    /// Runs until a command or a lost port ends it, then reports the last counters. With `n4` it receives N4 itself.
+    pub(super) fn run<K>(
+        mut self,
+        commands: &Receiver<Command<K>>,
+        reports: &Reports<K>,
+        mut n4: Option<Box<dyn N4Work<K>>>,
+    ) {
         let mut in_flight = InFlight::default();
         self.notifier.heartbeat().begin();
         let end = loop {
-            if let Err(end) = self.turn(commands, reports, &mut in_flight) {
+            if let Err(end) = self.turn(commands, reports, &mut in_flight, &mut n4) {
                 break end;
             }
         };
@@ -193,8 +210,11 @@ impl PacketLoop {
         commands: &Receiver<Command<K>>,
         reports: &Reports<K>,
         in_flight: &mut InFlight<K>,
+        n4: &mut Option<Box<dyn N4Work<K>>>,
     ) -> Result<(), End> {
-        let ready = if self.busy_poll { None } else { Some(self.wait()?) };
+        let sockets = n4.as_ref().map(|n4| n4.sockets()).unwrap_or_default();
+        let is_n4_left = sockets.is_empty();
+        let ready = if self.busy_poll { None } else { Some(self.wait(sockets)?) };
         self.notifier.heartbeat().set_activity(Activity::Packets);
         self.has_packets = false;
         for index in 0..self.context.ports().slots().len().min(MAX_PORTS) {
@@ -205,15 +225,18 @@ impl PacketLoop {
             }
         }
         self.receive_handoffs()?;
-        if ready.is_none_or(|ready| ready.others) {
-            self.receive_n4(reports)?;
-        }
-        self.turns.count(self.has_packets);
         if self.notifier.take_commands_flag() {
             self.notifier.heartbeat().set_activity(Activity::Commands);
             self.handle_commands(commands, reports, in_flight)?;
             self.notifier.heartbeat().beat();
         }
+        if let Some(n4) = n4
+            && ready.is_none_or(|ready| ready.others || is_n4_left)
+        {
+            self.notifier.heartbeat().set_activity(Activity::N4Sockets);
+            self.has_packets |= self.receive_n4(&mut **n4, in_flight)?;
+        }
+        self.turns.count(self.has_packets);
         if self.context.next_deadline().is_some() {
             self.notifier.heartbeat().set_activity(Activity::Timers);
             self.context.advance(self.clock.now())?;
@@ -223,12 +246,12 @@ impl PacketLoop {
         self.report(reports)
     }
 
-    fn wait(&self) -> Result<Ready, End> {
+    fn wait(&self, n4: &[OwnedFd]) -> Result<Ready, End> {
         let timeout: Option<Duration> = self.context.next_deadline().map(|at| self.clock.until(at));
         self.notifier.heartbeat().set_activity(Activity::Waiting);
         let may_sleep = self.notifier.prepare_sleep() && self.peers.as_ref().is_none_or(WorkerPeers::is_idle);
         let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
-        let others = self.n4.iter().flat_map(|n4| n4.descriptors());
+        let others = n4.iter().map(AsFd::as_fd);
         let ready = wait_with(self.context.ports().ports(), others, Some(self.notifier.waker()), timeout);
         let ready = ready.map_err(|source| {
             End::Lost(PortError::System { operation: "waiting for packets".into(), source })
@@ -273,13 +296,12 @@ impl PacketLoop {
         Ok(())
     }
 
-    /// Answers N4, or passes it to the control thread.
-    fn receive_n4<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {
-        let Some(n4) = &mut self.n4 else { return Ok(()) };
-        self.notifier.heartbeat().set_activity(Activity::N4Sockets);
-        let mut turn = N4Turn { context: &mut self.context, clock: self.clock, reports };
-        self.has_packets |= n4.receive(&mut turn)?;
-        Ok(())
+    /// A turn for N4. Returns whether anything had arrived.
+    fn receive_n4<K>(&mut self, n4: &mut dyn N4Work<K>, in_flight: &mut InFlight<K>) -> Result<bool, End> {
+        let Self { context, clock, notifier, .. } = self;
+        // Timers before plans, as with commands.
+        context.advance(clock.now())?;
+        Ok(n4.turn(&mut ThreadForN4 { context, clock: *clock, notifier, in_flight })?)
     }
 
     /// Ends the turn of a port for the fairness.
@@ -373,21 +395,10 @@ impl PacketLoop {
                         self.flush_results(reports, &mut done)?;
                         reports.send(Report::Event(event))?;
                     }
-                    let id = in_flight.next;
-                    match self.context.data_plane().submit(now, id, &plan) {
-                        Poll::Ready(applied) => done.push((key, applied)),
-                        Poll::Pending => {
-                            self.context.flush()?;
-                            in_flight.plans.push((id, key));
-                            in_flight.next = PlanId(id.0.wrapping_add(1));
-                        }
+                    match in_flight.submit(self.context.data_plane(), now, key, &plan) {
+                        Poll::Ready(applied) => done.push(applied),
+                        Poll::Pending => self.context.flush()?,
                     }
-                }
-                Ok(Command::Remove(session)) => {
-                    let now = self.clock.now();
-                    self.context.data_plane().advance(now);
-                    // There is nobody to whom the result matters.
-                    let _ = self.context.data_plane().submit(now, UNKNOWN, &Plan::removal(session));
                 }
                 Ok(Command::Provision(applications)) => {
                     self.context.data_plane().set_applications(&applications);
@@ -543,7 +554,7 @@ mod tests {
         while notifier.take_commands_flag() {
             let before = keys.len();
             assert!(packets.handle_commands(&received, &reports, &mut InFlight::default()).is_ok());
-            while let Ok(WorkerMessage::Report(Report::Applied(key, result))) = results.try_recv() {
+            while let Some(WorkerMessage::Report(Report::Applied(key, result))) = results.next_now() {
                 assert!(result.is_ok());
                 keys.push(key);
             }

@@ -13,7 +13,7 @@ use super::handoff_ring::{self, RingReceiver, RingSender};
 use super::notifier::Notifier;
 
 /// The owner of state that sessions share, and of signalling.
-pub(super) const FIRST_WORKER: usize = 0;
+pub(crate) const FIRST_WORKER: usize = 0;
 
 /// GTP-U messages that belong to the owner of the tunnel in their header: G-PDU and End Marker.
 const TUNNEL_MESSAGES: [u8; 2] = [255, 254];

@@ -25,7 +25,7 @@ pub(super) struct NewPaths {
 
 /// A lookup key of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum SessionKey {
+pub(super) enum SessionKey {
     /// A tunnel that ends at a local address.
     Tunnel(IpAddr, Teid),
     /// An address or prefix of the UE.
@@ -36,7 +36,7 @@ pub(crate) enum SessionKey {
 
 /// The keys and paths of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SessionKeys {
+pub(super) struct SessionKeys {
     pub(super) worker: usize,
     rules: KeySource,
 }
@@ -64,7 +64,7 @@ struct ListedKeys {
 
 impl SessionKeys {
     /// Updates the keys with a plan.
-    pub(crate) fn follow(&mut self, plan: &Plan, topology: &Topology) {
+    pub(super) fn follow(&mut self, plan: &Plan, topology: &Topology) {
         match (&plan.change, &mut self.rules) {
             (SessionChange::Install(session), rules) if session.is_shared() => {
                 *rules = KeySource::Profiled(session.clone());
@@ -81,7 +81,7 @@ impl SessionKeys {
         }
     }
 
-    pub(crate) fn keys(&self) -> BTreeSet<SessionKey> {
+    pub(super) fn keys(&self) -> BTreeSet<SessionKey> {
         match &self.rules {
             KeySource::Profiled(profiled) => keys_of_profiled(profiled),
             KeySource::Listed(listed) => {

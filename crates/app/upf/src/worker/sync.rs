@@ -3,6 +3,7 @@
 
 pub(super) use std::hash::RandomState;
 pub(super) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+pub(super) use std::sync::{Mutex, MutexGuard};
 
 pub(super) use causeway_ports::Waker;
 pub(super) use rtrb::{Consumer, Producer, RingBuffer};

@@ -1,15 +1,17 @@
 //! The control side's handle of one packet thread.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
-use std::{io, mem};
+use std::{io, mem, task};
 
 use causeway_dataplane::{Explanation, GtpuPath, Ingress, PathState, SessionState, SwitchState};
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
 use super::messages::{Command, PlacedRules, Questions, Report, Snapshot};
+use super::n4::N4Work;
 use super::notifier::Notifier;
 use super::packet_loop::{End, PacketLoop};
 use super::schedule::Schedule;
@@ -22,24 +24,45 @@ const REPORTS: usize = 4096;
 
 /// A message of the packet threads.
 #[derive(Debug)]
-pub(super) enum WorkerMessage<K> {
+pub(crate) enum WorkerMessage<K> {
     Report(Report<K>),
     /// A thread has panicked; its message is on standard error.
     Panicked,
 }
 
 /// The channel for reports of all threads.
-pub(super) fn channel<K>() -> (mpsc::Sender<WorkerMessage<K>>, mpsc::Receiver<WorkerMessage<K>>) {
-    mpsc::channel(REPORTS)
+pub(super) fn channel<K>() -> (mpsc::Sender<WorkerMessage<K>>, WorkerReports<K>) {
+    let (sender, receiver) = mpsc::channel(REPORTS);
+    (sender, WorkerReports(receiver))
+}
+
+/// What the threads report. A thread ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct WorkerReports<K>(mpsc::Receiver<WorkerMessage<K>>);
+
+impl<K> WorkerReports<K> {
+    /// The next message; `None`: all threads have ended, and all messages were read.
+    pub(crate) async fn next(&mut self) -> Option<WorkerMessage<K>> {
+        self.0.recv().await
+    }
+
+    /// The next message, if one is queued.
+    pub(crate) fn next_now(&mut self) -> Option<WorkerMessage<K>> {
+        self.0.try_recv().ok()
+    }
 }
 
 /// The sender of one thread's reports. When a panic drops it, it reports the panic.
-pub(super) struct Reports<K>(mpsc::Sender<WorkerMessage<K>>);
+pub(super) struct Reports<K> {
+    messages: mpsc::Sender<WorkerMessage<K>>,
+    /// The number of events that the control plane has not handled yet, of all threads.
+    events: Arc<AtomicU32>,
+}
 
 impl<K> Reports<K> {
     #[cfg(test)]
-    pub(super) const fn to(message: mpsc::Sender<WorkerMessage<K>>) -> Self {
-        Self(message)
+    pub(super) fn to(messages: mpsc::Sender<WorkerMessage<K>>) -> Self {
+        Self { messages, events: Arc::default() }
     }
 
     /// Sends a report; waits while the queue is full.
@@ -47,7 +70,10 @@ impl<K> Reports<K> {
     /// # Errors
     /// The control plane has ended.
     pub(super) fn send(&self, report: Report<K>) -> Result<(), End> {
-        self.0.blocking_send(WorkerMessage::Report(report)).map_err(|_| End::Asked)
+        if matches!(report, Report::Event(_)) {
+            self.events.fetch_add(1, Ordering::Relaxed);
+        }
+        self.messages.blocking_send(WorkerMessage::Report(report)).map_err(|_| End::Asked)
     }
 }
 
@@ -55,7 +81,7 @@ impl<K> Drop for Reports<K> {
     fn drop(&mut self) {
         if thread::panicking() {
             // It fails only when the control plane has ended.
-            let _ = self.0.blocking_send(WorkerMessage::Panicked);
+            let _ = self.messages.blocking_send(WorkerMessage::Panicked);
         }
     }
 }
@@ -79,7 +105,8 @@ impl<K: Send + 'static> PacketThread<K> {
         packets: PacketLoop,
         notifier: Arc<Notifier>,
         schedule: Schedule,
-        message: mpsc::Sender<WorkerMessage<K>>,
+        n4: Option<Box<dyn N4Work<K>>>,
+        (messages, events): (mpsc::Sender<WorkerMessage<K>>, Arc<AtomicU32>),
     ) -> io::Result<Self> {
         let (commands, received): (_, Receiver<Command<K>>) = std::sync::mpsc::channel();
         let (placed, place) = std::sync::mpsc::channel();
@@ -89,7 +116,7 @@ impl<K: Send + 'static> PacketThread<K> {
             // The starter waits for this message.
             let _ = placed.send(in_place);
             if is_in_place {
-                packets.run(&received, &Reports(message));
+                packets.run(&received, &Reports { messages, events }, n4);
             }
         };
         let thread = thread::Builder::new().name(format!("packets-{number}")).spawn(run)?;
@@ -167,6 +194,11 @@ impl<K> PacketThread<K> {
     /// Notifies the thread of queued commands.
     pub(super) fn wake(&self) {
         self.notifier.notify_commands();
+    }
+
+    /// Wakes the thread, as [`PacketThread::wake`].
+    pub(super) fn waker(&self) -> task::Waker {
+        task::Waker::from(Arc::clone(&self.notifier))
     }
 
     /// Requests the thread to stop. `false` when it has ended.

@@ -66,8 +66,6 @@ pub(crate) struct Association {
     pub(super) releasing: bool,
     /// The number of its sessions, including those being established, without those marked for removal.
     pub(super) sessions: usize,
-    /// The number of its sessions that the data plane has established, and that are not adopted.
-    pub(super) direct_sessions: usize,
     /// It rejects Downlink Data Reports with a Paging Policy Indication value.
     pub(super) refuses_paging_policy: bool,
     /// The IEs left out of messages to it, since it responds only to messages without them.
@@ -214,24 +212,6 @@ impl Association {
             && self.last_received.is_some_and(|last_received| last_received > since)
     }
 
-    /// Its responses contain nothing that depends on more than the session, it belongs to no set, and nothing is about to
-    /// change: the data plane may answer its requests.
-    pub(crate) fn may_be_direct(&self) -> bool {
-        let gets_more = CpFeatures::LOAD | CpFeatures::OVRL | CpFeatures::SSET;
-        !self.supports(gets_more)
-            && self.smf_set.is_none()
-            && self.alternatives.is_empty()
-            && self.left_out.is_empty()
-            && self.claim.is_none()
-            && self.path_up
-            && !self.releasing
-    }
-
-    /// The number of its sessions that the data plane has established, and that are not adopted.
-    pub(crate) const fn direct_sessions(&self) -> usize {
-        self.direct_sessions
-    }
-
     /// It is being released and accepts no new sessions.
     pub(crate) fn is_leaving(&self) -> bool {
         self.release != ReleaseState::None
@@ -321,7 +301,6 @@ impl Associations {
             heartbeat_due: None,
             releasing: false,
             sessions: 0,
-            direct_sessions: 0,
             refuses_paging_policy: false,
             left_out: LeftOut::NONE,
             claim: None,
@@ -461,13 +440,6 @@ impl Associations {
     pub(crate) fn uncount_session(&mut self, id: AssociationId) {
         if let Some(association) = self.get_mut(id) {
             association.sessions -= 1;
-        }
-    }
-
-    /// The data plane has so many sessions of the SMF at this host.
-    pub(crate) fn set_direct_sessions(&mut self, host: IpAddr, sessions: usize) {
-        for association in self.all.iter_mut().filter(|it| it.source.ip() == host) {
-            association.direct_sessions = sessions;
         }
     }
 

@@ -2,7 +2,6 @@
 
 mod answer;
 mod associations;
-mod direct;
 mod pfds;
 mod plan_results;
 mod prefetch;

@@ -18,5 +18,4 @@ pub(crate) use response_template::ResponseTemplates;
 pub(crate) use session_sets::{SessionSets, named};
 pub(crate) use state::Session;
 pub(crate) use table::Sessions;
-pub use table::last_teid_slot;
 pub(crate) use takeover::Takeover;

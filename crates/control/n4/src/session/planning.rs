@@ -13,13 +13,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use causeway_model::{Applications, Capabilities, LocalEndpoints, RuleSet};
+use causeway_model::{Applications, Capabilities, LocalEndpoints};
 use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest, UpFeatures};
 use causeway_rules::{
     Catalogue, Change, Context, OverlappingSessions, PlannedChange, Reason, RecognizedModification,
-    RecognizedRequest, Rejection, SessionRules, StoredRules,
+    RecognizedRequest, Rejection, SessionRules,
 };
-use causeway_types::{FSeid, FTeid, IpNet, NodeId, Seid};
+use causeway_types::{FSeid, IpNet, Seid};
 
 use super::{Session, Sessions};
 use crate::association::{AssociationId, Associations};
@@ -89,17 +89,6 @@ impl Sessions {
         if let Some(profiled) = all.get(index).and_then(|session| session.rules.profiled()) {
             resources.cache_transition(profiled, body, change, &planning.context());
         }
-    }
-
-    /// Takes the tunnels and addresses of a session that the data plane established, and returns its rules.
-    pub(crate) fn adopt(
-        &mut self,
-        seid: Seid,
-        rules: RuleSet,
-        chosen: Option<(u8, FTeid)>,
-        node: NodeId,
-    ) -> Result<StoredRules, Rejection> {
-        causeway_rules::adopt(seid, rules, chosen, node, &self.planning.context(), &mut self.resources)
     }
 
     /// The CP F-SEID in an establishment request, if a known template has its place.

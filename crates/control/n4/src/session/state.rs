@@ -108,11 +108,6 @@ impl Session {
         &self.user
     }
 
-    /// Sets the rules, which the data plane has.
-    pub(crate) fn set_rules(&mut self, rules: StoredRules) {
-        self.rules = rules;
-    }
-
     /// Sets the value of the User ID IE.
     pub(crate) fn set_user(&mut self, value: &[u8]) {
         self.user = ThinVec::from(value);

@@ -177,13 +177,6 @@ impl Transactions {
         out.send(key.from, message, result, bytes);
     }
 
-    /// Caches a response that was sent without N4.
-    pub(crate) fn remember_sent(&mut self, now: Time, mut key: RequestKey, bytes: &[u8]) {
-        if self.inbound.look_up(&key) == RequestState::New && self.inbound.begin(&mut key) {
-            self.inbound.answer(now, key, bytes);
-        }
-    }
-
     /// Sends a response that is not cached: a duplicate of its request is handled like a new request.
     pub(crate) fn answer_uncached(
         &mut self,

@@ -1,6 +1,5 @@
 //! Scenarios of N4: an SMF, a UPF, a data plane, and time that the tests advance.
 
-mod adopt;
 mod associations;
 mod bad_input;
 mod chaos;

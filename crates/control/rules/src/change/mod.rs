@@ -8,7 +8,7 @@ use causeway_pfcp::{
     EthernetContextInformation, Ie, MacAddressesDetected, SessionEstablishmentRequest,
     SessionModificationRequest, SessionReportResponse,
 };
-use causeway_types::{FTeid, IpNet, NodeId, PdrId, Seid};
+use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
 pub use self::pending::{PendingChange, PlannedChange};
 pub(crate) use self::profile::TemplateCache;
@@ -20,9 +20,7 @@ use crate::edits::{ChosenUes, EndpointId, Merged, RequestedChanges, Setting, mer
 use crate::rejection::refuse_if;
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
-use crate::{
-    Leniency, Reason, Rejection, ResourceChange, Resources, SessionRules, StoredRules, ie, leniency,
-};
+use crate::{Leniency, Reason, Rejection, ResourceChange, Resources, SessionRules, ie, leniency};
 
 /// A planned change of one session's rules.
 ///
@@ -147,28 +145,6 @@ pub fn instruct(
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
     modify_with(old, instructions.0.clone(), session, context, resources)
-}
-
-/// Takes over a session with these rules, which the data plane established itself for an SMF with this Node ID.
-/// `chosen`: the tunnel that it chose for a CHOOSE ID.
-///
-/// # Errors
-/// Another session has a tunnel or an address of it; `resources` is unchanged.
-pub fn adopt(
-    session: Seid,
-    rules: RuleSet,
-    chosen: Option<(u8, FTeid)>,
-    node: NodeId,
-    context: &Context<'_>,
-    resources: &mut Resources,
-) -> Result<StoredRules, Rejection> {
-    let mut adopted = SessionRules { rules, established_by: Some(node), ..SessionRules::default() };
-    adopted.choose_ids.extend(chosen);
-    adopted.sync_addresses(context.endpoints.networks.first());
-    let (tunnels, addresses) = resources.reserve(session);
-    let claimed = claim(session, &SessionRules::default(), &adopted, tunnels, addresses)?;
-    resources.commit(claimed);
-    Ok(adopted.into())
 }
 
 /// The end of a session: all rules are removed, and every URR reports.

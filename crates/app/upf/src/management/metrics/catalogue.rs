@@ -140,15 +140,10 @@ metrics! {
         "PFCP messages, by type, direction and result; the result of a refused request is its cause";
     REQUEST_DURATION: Histogram "pfcp_request_duration_seconds" ["message_type"] "seconds",
         "Time from taking a PFCP request from its socket to handing the response to the kernel";
-    N4_ANSWERED: Counter "causeway_n4_accelerated_requests" [] "requests",
-        "Session requests that packet threads answered themselves, repeated ones included; 0 unless upf.pfcp.accelerate is set";
-    N4_PASSED: Counter "causeway_n4_passed_datagrams" ["reason"] "datagrams",
-        "PFCP datagrams that packet threads passed to the control thread, by reason";
-    N4_DIRECT_SESSIONS: Gauge "causeway_n4_accelerated_sessions" [] "sessions",
-        "Sessions that packet threads established and N4 has not adopted";
-    N4_ADOPTED: Counter "causeway_n4_adopted_sessions" [] "sessions", "Such sessions that N4 has adopted";
+    N4_ACCELERATED: Counter "causeway_n4_accelerated_datagrams" [] "datagrams",
+        "PFCP datagrams that a packet thread handled itself; 0 unless upf.pfcp.accelerate is set";
     N4_LOST_DATAGRAMS: Counter "causeway_n4_lost_datagrams" [] "datagrams",
-        "Datagrams that were dropped because the buffer of an N4 socket, or the queue to the control thread, was full";
+        "Datagrams that the kernel dropped because the buffer of an N4 socket was full";
     N4_LATE_EVENTS: Counter "causeway_n4_late_events" [] "events",
         "Events of the data plane received after the end of their session";
     N4_LOST_REPORTS: Counter "causeway_n4_lost_reports" [] "reports", "Session reports that were discarded";

@@ -313,13 +313,8 @@ impl Exposition {
             &metric::REQUEST_DURATION,
             latencies.map(|(message_type, latency)| (label("message_type", message_type.as_str()), latency)),
         )?;
-        let direct = &self.n4.direct;
-        writer.single(&metric::N4_ANSWERED, direct.answered)?;
-        let passed = direct.passed.iter().map(|(reason, count)| (label("reason", *reason), *count));
-        writer.family(&metric::N4_PASSED, passed)?;
-        writer.single(&metric::N4_DIRECT_SESSIONS, direct.sessions)?;
-        writer.single(&metric::N4_ADOPTED, direct.adopted)?;
-        writer.single(&metric::N4_LOST_DATAGRAMS, self.n4.lost_datagrams + direct.lost)?;
+        writer.single(&metric::N4_ACCELERATED, self.n4.by_packet_thread)?;
+        writer.single(&metric::N4_LOST_DATAGRAMS, self.n4.lost_datagrams)?;
         writer.single(&metric::N4_LATE_EVENTS, self.n4.late_events)?;
         writer.single(&metric::N4_LOST_REPORTS, self.n4.lost_reports)?;
         writer.single(&metric::N4_FAILED_PLANS, self.n4.failed_plans)

@@ -2,8 +2,6 @@
 
 use causeway_types::WallClock;
 
-use crate::direct::DirectFigures;
-
 /// The figures of N4.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct N4Status {
@@ -33,8 +31,8 @@ pub(crate) struct N4Status {
     pub(crate) lost_reports: u64,
     pub(crate) failed_plans: u64,
     pub(crate) memory: MemoryStatus,
-    /// What packet threads answered themselves.
-    pub(crate) direct: DirectFigures,
+    /// Datagrams that a packet thread has handled.
+    pub(crate) by_packet_thread: u64,
 }
 
 /// The sessions of a data network.
@@ -81,17 +79,6 @@ pub(crate) struct HistogramStatus {
     pub(crate) count: u64,
     /// The upper bound of each bucket, the last one `f64::INFINITY`, and the number of values in it alone.
     pub(crate) buckets: Vec<(f64, u64)>,
-}
-
-impl HistogramStatus {
-    /// Adds one with the same bounds.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.sum += other.sum;
-        self.count += other.count;
-        for ((_, count), (_, more)) in self.buckets.iter_mut().zip(&other.buckets) {
-            *count += more;
-        }
-    }
 }
 
 /// Memory, in octets.

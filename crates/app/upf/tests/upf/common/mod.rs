@@ -130,7 +130,7 @@ pub fn metric(daemon: &Daemon, series: &str) -> f64 {
 }
 
 /// Waits until something is so; `what` is said when it never is.
-pub fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < PATIENCE, "{what}");

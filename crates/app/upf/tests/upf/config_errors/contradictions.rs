@@ -185,6 +185,10 @@ fn contradictions() {
             "4: upf.workers.count: upf.dataplane switch has one packet thread: set upf.workers.count to 1 or auto",
         ),
         (
+            "upf:\n  dataplane: switch\n  pfcp:\n    accelerate: true\n",
+            "4: upf.pfcp.accelerate: upf.dataplane switch has no packet thread that could answer: remove the key, or use fastpath",
+        ),
+        (
             "upf:\n  dataplane: switch\n  routing:\n    decrement_ttl: false\n",
             "4: upf.routing.decrement_ttl: upf.dataplane switch always decrements the TTL: remove the key, or use another data plane",
         ),

@@ -167,7 +167,7 @@ impl Bench {
                     return result;
                 }
                 Report::Event(event) => self.events.push(event),
-                Report::Stopped(_) | Report::Direct(_) => panic!("stopped, or N4"),
+                Report::Stopped(_) => panic!("stopped"),
             }
         }
     }

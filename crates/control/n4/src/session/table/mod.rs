@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use causeway_collections::{HashIndex, PartitionedMap, Probe};
+use causeway_collections::{HashIndex, Probe};
 use causeway_model::{Capabilities, LocalEndpoints, Plan};
 use causeway_rules::{Addresses, Instructions, PlannedChange, PoolUsage, Resources, RouteLimits, Tunnels};
-use causeway_types::{FSeid, IpNet, NetworkInstance, Seid, Teid, TeidScheme, Time};
+use causeway_types::{FSeid, IpNet, NetworkInstance, Seid, Teid, Time};
 
 use super::association_sessions::AssociationSessions;
 use super::in_flight::{InFlight, InFlightPlan, PlanPurpose, QueuedRequest, QueuedWork};
@@ -23,7 +23,7 @@ use crate::memory::{Footprint, Needed};
 use crate::report::{ReportingSession, SearchedPeers};
 use crate::seid::SeidSequence;
 use crate::slab::Slab;
-use crate::{ApplyId, Config, DirectNumbers};
+use crate::{ApplyId, Config};
 
 /// The most buffers of completed plans that are kept for reuse.
 const MAX_FREE_BOXES: usize = 256;
@@ -39,8 +39,6 @@ pub(crate) struct Sessions {
     seids: SeidSequence,
     /// The index found last: the same session is often looked up several times in a row.
     last: AtomicU32,
-    /// The indices of sessions that the data plane established: their SEIDs do not contain them.
-    adopted: PartitionedMap<Seid, u32>,
     /// Index by CP F-SEID, without sessions that are ending.
     by_cp: HashIndex,
     pub(super) members: AssociationSessions,
@@ -77,7 +75,6 @@ impl Sessions {
             all: Slab::with_capacity(sessions),
             seids: SeidSequence::new(config.seed, config.secret),
             last: AtomicU32::default(),
-            adopted: PartitionedMap::default(),
             by_cp: HashIndex::with_capacity(sessions),
             members: AssociationSessions::default(),
             plans_submitted: 0,
@@ -152,22 +149,9 @@ impl Sessions {
         self.resources.addresses.routes()
     }
 
-    /// The SEID of the next session, which [`Sessions::insert`] allocates: none that the data plane may choose.
-    pub(crate) fn next_seid(&mut self) -> Seid {
-        let tag = self.config.direct.map(|direct| direct.seid_tag);
-        loop {
-            let seid = self.seids.peek(self.all.vacant_index());
-            if tag.is_none_or(|tag| seid.0 >> 48 != u64::from(tag)) {
-                return seid;
-            }
-            self.seids.advance();
-        }
-    }
-
-    /// The largest slot of a TEID that is chosen here.
-    pub(crate) fn last_teid_slot(&self) -> u32 {
-        let most = self.config.limits.sessions.min(self.planning.capabilities.max_sessions as usize);
-        last_teid_slot(most, self.config.direct)
+    /// The SEID of the next session, which [`Sessions::insert`] allocates.
+    pub(crate) fn next_seid(&self) -> Seid {
+        self.seids.peek(self.all.vacant_index())
     }
 
     /// Inserts a session with [`Sessions::next_seid`]; no other was inserted since.
@@ -184,25 +168,12 @@ impl Sessions {
         cp.addr.iter().for_each(|ip| self.by_cp.insert((cp.seid, ip), index));
     }
 
-    /// Inserts a session that the data plane established, and returns its index.
-    pub(crate) fn insert_adopted(&mut self, session: Session) -> u32 {
-        let (cp, seid) = (session.cp, session.seid);
-        let index = self.join(self.all.vacant_index(), session);
-        self.adopted.insert(seid, index);
-        self.index_cp(&cp, index);
-        index
-    }
-
-    fn enter(&mut self, index: u32, session: Session) -> u32 {
-        self.seids.advance();
-        self.join(index, session)
-    }
-
-    fn join(&mut self, index: u32, mut session: Session) -> u32 {
+    fn enter(&mut self, index: u32, mut session: Session) -> u32 {
         session.number = self.members.join(session.association, index);
         session.purges_before = self.purges_begun;
         self.needed.add(session.footprint);
         self.all.insert_at(index, session);
+        self.seids.advance();
         self.last.store(index, Relaxed);
         index
     }
@@ -221,10 +192,7 @@ impl Sessions {
     /// The index of a session that was not the last one found.
     #[inline(never)]
     fn find(&self, seid: Seid) -> Option<u32> {
-        let mut index = self.seids.index_of_seid(seid);
-        if !self.adopted.is_empty() {
-            index = self.adopted.get(&seid).copied().unwrap_or(index);
-        }
+        let index = self.seids.index_of_seid(seid);
         let is_there = self.is_at(index, seid);
         is_there.then(|| self.last.store(index, Relaxed))?;
         Some(index)
@@ -264,9 +232,6 @@ impl Sessions {
         self.forget_cp(seid);
         let index = self.index_of(seid)?;
         let session = self.all.remove(index)?;
-        if !self.adopted.is_empty() {
-            self.adopted.remove(&seid);
-        }
         self.leave(session.association, session.number);
         self.needed.remove(session.footprint);
         self.waiting_octets -= session.waiting().map(QueuedWork::octets).sum::<usize>();
@@ -500,19 +465,13 @@ impl Sessions {
 }
 
 fn tunnels(config: &Config, sessions: usize) -> Tunnels {
-    let tunnels = Tunnels::new(last_teid_slot(sessions, config.direct), config.seed);
+    let teids = u32::try_from(sessions as u64 * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
+    let tunnels = Tunnels::new(teids, config.seed);
     match config.secret {
         _ if config.short_teids => tunnels.short(config.teid_pools.clone()),
         Some(secret) => tunnels.scrambled(secret),
         None => tunnels,
     }
-}
-
-/// The largest slot of a TEID that N4 chooses, with this limit of sessions. Slots of the data plane follow.
-pub fn last_teid_slot(sessions: usize, direct: Option<DirectNumbers>) -> u32 {
-    let all = u32::try_from(sessions as u64 * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
-    let all = all.min(TeidScheme::MAX_SLOT);
-    all - direct.map_or(0, |direct| direct.sessions.min(all / 2))
 }
 
 fn addresses(config: &Config, endpoints: &LocalEndpoints) -> Addresses {

@@ -57,17 +57,6 @@ impl RequestKey {
         Self { from, sequence: header.sequence, message, digest, epoch: 0, hint: IndexHint(u32::MAX) }
     }
 
-    /// The identity of a request that was answered without N4.
-    pub(crate) fn of_answered(
-        from: SocketAddr,
-        message: MessageType,
-        sequence: u32,
-        digest: u64,
-        epoch: u32,
-    ) -> Self {
-        Self { from, sequence, message, digest, epoch, hint: IndexHint(u32::MAX) }
-    }
-
     /// The same in another restart epoch of its sender.
     pub(crate) const fn in_epoch(self, epoch: u32) -> Self {
         Self { epoch, ..self }

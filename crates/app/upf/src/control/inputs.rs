@@ -1,0 +1,91 @@
+//! What the control thread waits for.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::{io, task};
+
+use causeway_n4::ApplyId;
+use causeway_types::WallClock;
+use tokio::sync::{Notify, mpsc};
+
+use super::kernel_routes::{RouteResult, RouteResults};
+use super::sockets::Arrivals;
+use super::timer::WakeTimer;
+use super::{Reload, Stop};
+use crate::host_addresses::AddressChanges;
+use crate::management::ManagementRequest;
+use crate::wall::Wall;
+use crate::worker::{WorkerMessage, WorkerReports};
+
+/// What has happened.
+pub(super) enum Input {
+    /// The thread begins.
+    Started,
+    /// Datagrams arrived at N4, or the wait failed.
+    Arrived(io::Result<()>),
+    /// A packet thread reports; `None`: they have ended without a reason.
+    Reported(Option<WorkerMessage<ApplyId>>),
+    /// A timer is due.
+    TimerDue,
+    /// The packet thread left something of N4 to this thread.
+    Called,
+    /// The watchdog looks after the thread.
+    Rung,
+    /// The management server asks.
+    Asked(ManagementRequest),
+    /// Addresses of the host have changed.
+    HostChanged,
+    /// The wall clock was set.
+    ClockSet(WallClock),
+    /// Kernel routes were written.
+    Routed(RouteResult<ApplyId>),
+    /// The owner asks for a stop.
+    Stop(Stop),
+    /// The owner has a new configuration.
+    Reload(Reload),
+}
+
+/// The sources of inputs.
+pub(super) struct Inputs {
+    pub(super) arrivals: Arrivals,
+    pub(super) reports: WorkerReports<ApplyId>,
+    pub(super) timer: WakeTimer,
+    pub(super) called: Arc<Notify>,
+    pub(super) rung: Arc<Notify>,
+    pub(super) asks: mpsc::Receiver<ManagementRequest>,
+    pub(super) changes: AddressChanges,
+    pub(super) wall: Wall,
+    pub(super) route_results: RouteResults<ApplyId>,
+    pub(super) stops: mpsc::UnboundedReceiver<Stop>,
+    pub(super) reloads: mpsc::UnboundedReceiver<Reload>,
+    /// Wakes the packet thread that receives N4.
+    pub(super) packet_thread: task::Waker,
+}
+
+impl Inputs {
+    /// The next input. `has_more`: datagrams are left at N4, whose arrival is not reported again.
+    pub(super) async fn next(&mut self, has_more: bool) -> Input {
+        let Self { arrivals, reports, timer, called, rung, asks, changes, wall, route_results, .. } = self;
+        let Self { stops, reloads, .. } = self;
+        loop {
+            let is_set = tokio::select! {
+                arrived = async { if has_more { ready(Ok(())).await } else { arrivals.wait().await } } => {
+                    return Input::Arrived(arrived);
+                }
+                report = reports.next() => return Input::Reported(report),
+                () = timer.wait() => return Input::TimerDue,
+                () = called.notified() => return Input::Called,
+                () = rung.notified() => return Input::Rung,
+                Some(ask) = asks.recv() => return Input::Asked(ask),
+                () = changes.wait() => return Input::HostChanged,
+                () = wall.wait() => true,
+                result = route_results.next() => return Input::Routed(result),
+                Some(stop) = stops.recv() => return Input::Stop(stop),
+                Some(reload) = reloads.recv() => return Input::Reload(reload),
+            };
+            if is_set && let Some(clock) = wall.refresh() {
+                return Input::ClockSet(clock);
+            }
+        }
+    }
+}
