@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -80,9 +80,15 @@ fn capture(args: &CaptureArgs, client: &Client, output: &mut Output) -> Result<(
     // What was captured before a failure is a whole file, too.
     let summary = match read {
         Ok(()) | Err(Failure::Client(_)) => file.end().map_err(Failure::from),
-        Err(failure) => return Err(target.error(failure, client)),
+        Err(failure) => {
+            file.cut();
+            return Err(target.error(failure, client));
+        }
     };
-    let summary = summary.map_err(|failure| target.error(failure, client))?;
+    let summary = summary.map_err(|failure| {
+        file.cut();
+        target.error(failure, client)
+    })?;
     report(&summary, &target, output)?;
     read.map_err(|failure| target.error(failure, client))
 }
@@ -198,6 +204,8 @@ struct CaptureFile {
     /// The packets of each interface, and those of it that were missed.
     interfaces: BTreeMap<u32, (u64, u64)>,
     started: u64,
+    /// The length of the file after the last whole block that was written; `None`: it is a pipe.
+    whole: Option<u64>,
     /// Why the capture has ended.
     end: Option<String>,
 }
@@ -211,7 +219,8 @@ struct OpenFile {
 impl CaptureFile {
     fn new(file: File) -> Self {
         let interfaces = BTreeMap::new();
-        Self { file: Some(file), open: None, rest: Vec::new(), interfaces, started: nanoseconds(), end: None }
+        let (rest, started) = (Vec::new(), nanoseconds());
+        Self { file: Some(file), open: None, rest, interfaces, started, whole: None, end: None }
     }
 
     /// The stream ends where a block does.
@@ -233,7 +242,20 @@ impl CaptureFile {
         }
         self.rest = left.to_vec();
         // A reader behind a pipe sees each packet soon.
-        self.open.as_mut().map_or(Ok(()), |open| open.writer.get_mut().flush()).map_err(PcapError::IoError)
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.writer.get_mut().flush().map_err(PcapError::IoError)?;
+        self.whole = open.writer.get_mut().stream_position().ok();
+        Ok(())
+    }
+
+    /// Cuts the file behind the last block that was written whole: the disk is full in the middle of one.
+    fn cut(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let (file, _) = open.writer.into_inner().into_parts();
+        if let Some(whole) = self.whole {
+            // The first error is the one that is told.
+            let _ = file.set_len(whole);
+        }
     }
 
     /// Takes over one block. Returns the octets behind it.

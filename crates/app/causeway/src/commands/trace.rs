@@ -21,7 +21,13 @@ pub(crate) struct TraceArgs {
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..=3600))]
     seconds: u16,
     /// End after so many packets
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(
+        short = 'c',
+        long,
+        visible_alias = "count",
+        default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
     packets: u32,
 
     #[command(flatten)]

@@ -84,7 +84,10 @@ fn path(of: &Operated, name: &str) -> PathBuf {
 
 /// A capture that is in force, with the rest of what it says.
 fn start(of: &Operated, args: &[&str]) -> (Child, BufReader<ChildStderr>) {
-    let mut command = of.command(&[&["capture"], args].concat());
+    start_command(of.command(&[&["capture"], args].concat()))
+}
+
+fn start_command(mut command: Command) -> (Child, BufReader<ChildStderr>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
     let mut note = String::new();
@@ -207,6 +210,30 @@ fn a_capture_that_ends_is_a_whole_file() {
     for (file, packets) in files.iter().zip(expected) {
         assert_eq!(contents(&fs::read(file).unwrap()), (4, packets, 0));
     }
+}
+
+// Input:  a capture of 50 packets, whose file may have 4,000 octets.
+// Output: an error with its name; the file ends behind a whole packet.
+#[test]
+fn a_file_without_space_is_whole() {
+    let of = Operated::with_sessions(1);
+    let file = path(&of, "short");
+    let own = ue(0).to_string();
+    let capture = of.command(&["capture", &own, "-w", file.to_str().unwrap(), "-c", "100"]);
+    let mut limited = Command::new("env");
+    limited.args(["--ignore-signal=XFSZ", "prlimit", "--fsize=4000"]);
+    limited.arg(capture.get_program()).args(capture.get_args());
+    let (child, said) = start_command(limited);
+    Gnb::new().send(&of, 50);
+    let (code, text) = end(child, said);
+    assert!(code == Some(1) && text.contains(&format!("{}: File too large", file.display())), "{text}");
+    let octets = fs::read(&file).unwrap();
+    let (mut rest, mut packets) = (octets.as_slice(), 0);
+    while let Some([kind @ .., a, b, c, d]) = rest.first_chunk::<8>() {
+        packets += usize::from(*kind == 6_u32.to_le_bytes());
+        rest = rest.get(u32::from_le_bytes([*a, *b, *c, *d]) as usize..).expect("a whole block");
+    }
+    assert!(rest.is_empty() && packets > 0 && octets.len() <= 4000, "{packets} in {} octets", octets.len());
 }
 
 // Input:  more packets in one go than a thread observes, under `capture` of their session.
