@@ -61,8 +61,8 @@ fn clockwork(urr: &mut Urr, now: Time, genes: &mut Genes<'_>) {
         urr.dropped_threshold = Some(DroppedLimit { packets: Some(1 + genes.below(9) as u64), octets });
         urr.triggers |= Trigger::DROTH;
     }
-    if genes.chance(32) {
-        urr.triggers |= Trigger::START | Trigger::STOPT;
+    if genes.chance(64) {
+        urr.triggers |= genes.pick(&[Trigger::START | Trigger::STOPT, Trigger::START, Trigger::STOPT]);
     }
     if genes.chance(32) {
         let limits = |genes: &mut Genes<'_>| UsageLimits {

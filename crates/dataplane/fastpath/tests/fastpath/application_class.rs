@@ -164,6 +164,8 @@ fn a_game_gets_its_own_rules() {
     assert_eq!((marked[first], marked.last().copied()), (4600, Some(5495)), "{marked:?}");
     let times: Vec<u64> = one.events.iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [600, 2995, 4600], "{:?}", one.events);
+    // The flow entries handle all packets while there is a model, but those two whose start is reported.
+    assert_eq!(fast.fast_path_packets() + 125 + 2, slow.counters().forwarded);
 }
 
 // Input:  the same without the URR: no reports.

@@ -1,7 +1,7 @@
 //! The rules of a session as a faster data plane applies them.
 
 use causeway_model::{Applications, Pdr, PduSessionType, SdfFilter};
-use causeway_types::{Bitrate, Direction, PdrId, QerId, QfiSet, Seid, Span, UrrId};
+use causeway_types::{Bitrate, Direction, PdrId, QerId, QfiSet, ReportingTriggers, Seid, Span, UrrId};
 
 use super::lookup::LookupEntry;
 use super::rule_action::{RuleAction, action_of};
@@ -51,6 +51,9 @@ pub struct OffloadRule {
     pub reports_drops: bool,
     /// Usage before QoS enforcement is measured.
     pub counts_before_qos: bool,
+    /// The rule's PDR, if a URR reports the start or stop of its traffic by PDR and application: then its packets are counted
+    /// apart from those of other rules.
+    pub reports_traffic: Option<PdrId>,
 }
 
 impl OffloadRule {
@@ -59,7 +62,10 @@ impl OffloadRule {
         let what =
             |rule: &Self| (rule.key.direction, rule.idle_limit, rule.reports_drops, rule.counts_before_qos);
         let with = |rule: &Self| (rule.key.meters.clone(), rule.meters.clone(), rule.urrs.clone());
-        what(self) == what(other) && with(self) == with(other) && self.action == other.action
+        self.reports_traffic == other.reports_traffic
+            && what(self) == what(other)
+            && with(self) == with(other)
+            && self.action == other.action
     }
 }
 
@@ -122,6 +128,9 @@ impl SlowPath {
             reports_drops: direction == Direction::Downlink
                 && urrs().any(|urr| urr.dropped_threshold.is_some()),
             counts_before_qos: urrs().any(|urr| urr.before_qos),
+            reports_traffic: urrs()
+                .any(|urr| urr.triggers.intersects(ReportingTriggers::START | ReportingTriggers::STOPT))
+                .then_some(pdr.id),
         }
     }
 }

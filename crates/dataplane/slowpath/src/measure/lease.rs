@@ -15,11 +15,10 @@ impl Measurement {
     pub(crate) fn may_offload(&self, urr: &Urr, pdr: &Pdr, now: Time) -> Option<Time> {
         let measurement = TimeMeasurement::of(urr);
         let pause = stopped_after(urr);
-        let is_plain = !urr.method.events && !urr.triggers.intersects(Asked::START | Asked::STOPT);
         let clock_runs =
             !urr.method.duration || self.clock.is_running(now, measurement) && measurement.is_additive();
         let is_awaited = urr.inactivity_timer.is_some() && self.timers.active_from.is_none();
-        let runs = is_plain
+        let runs = !urr.method.events
             && self.is_active(urr)
             && !self.is_exhausted()
             && self.running.first_packet.is_some()
@@ -48,7 +47,7 @@ impl Measurement {
 
     /// Adds what was measured elsewhere.
     pub(crate) fn settle(&mut self, urr: &Urr, pdr: &Pdr, direction: Direction, spent: &RuleUsage) {
-        self.traffic.extend_to(pdr, spent.last_arrival);
+        self.traffic.extend(pdr, spent.last_arrival);
         self.last_packet = self.last_packet.max(Some(spent.last_arrival));
         let (mut packets, mut octets) = spent.passed.map_or((0, 0), |passed| (passed.packets, passed.octets));
         let mut last = spent.passed.map(|passed| passed.last);

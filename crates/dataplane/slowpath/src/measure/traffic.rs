@@ -10,7 +10,10 @@ use causeway_types::{PdrId, Span, Time};
 pub(super) struct Traffic(SortedMap<Option<ApplicationId>, TrafficRun>);
 
 /// The traffic of one application since it started.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+///
+/// Of packets that arrived at the same time the one with the highest PDR ID counts as the last, so that a data plane need not keep their
+/// order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct TrafficRun {
     /// When its last packet arrived.
     last: Time,
@@ -24,23 +27,16 @@ impl Traffic {
         self.0.get(&pdr.pdi.application).is_some_and(|run| now.since(run.last) < pause)
     }
 
-    /// Records a packet of this PDR; no effect if its traffic has not started.
-    pub(super) fn extend(&mut self, pdr: &Pdr, now: Time) {
+    /// Records packets of this PDR until this time; no effect if its traffic has not started.
+    pub(super) fn extend(&mut self, pdr: &Pdr, last: Time) {
         if let Some(run) = self.0.get_mut(&pdr.pdi.application) {
-            *run = TrafficRun { last: now, pdr: pdr.id };
+            *run = (*run).max(TrafficRun { last, pdr: pdr.id });
         }
     }
 
     /// When the last packet of the traffic of this PDR arrived.
     pub(super) fn last(&self, pdr: &Pdr) -> Option<Time> {
         self.0.get(&pdr.pdi.application).map(|run| run.last)
-    }
-
-    /// Records packets of the PDR until this time.
-    pub(super) fn extend_to(&mut self, pdr: &Pdr, at: Time) {
-        if let Some(run) = self.0.get_mut(&pdr.pdi.application).filter(|run| run.last <= at) {
-            *run = TrafficRun { last: at, pdr: pdr.id };
-        }
     }
 
     /// The traffic of this PDR starts, or starts again.
