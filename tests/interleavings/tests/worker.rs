@@ -11,4 +11,6 @@ models! {
     packets_arrive_once_and_in_order
     a_key_has_its_old_or_its_new_owner
     neighbours_do_not_hide_a_key
+    a_turn_that_was_missed_comes
+    the_waiting_thread_comes_first
 }
