@@ -198,7 +198,9 @@ fn several_packet_threads_share_the_sessions() {
         let mut set = PortSet::new();
         set.add_gtpu([GtpuEndpoint::new(upf.into())], Box::new(n3));
         set.add_network(Network::new(NetworkInstance::new("internet"), pools), Box::new(n6));
-        (sets.push(set), gnbs.push(gnb), servers.push(server));
+        sets.push(set);
+        gnbs.push(gnb);
+        servers.push(server);
     }
     let mut running =
         Running { daemon: Daemon::start_with(&config, sets).unwrap(), upf, server: servers.remove(0) };
@@ -226,7 +228,9 @@ fn several_packet_threads_share_the_sessions() {
     all.sort_unstable();
     assert_eq!(all, numbers.collect::<Vec<u8>>());
     assert_eq!(sessions(&running), 8.0);
-    established.into_iter().for_each(|session| drop(smf.delete(session)));
+    for session in established {
+        smf.delete(session);
+    }
     assert_eq!(sessions(&running), 0.0);
 }
 
