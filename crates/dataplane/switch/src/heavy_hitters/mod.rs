@@ -1,8 +1,8 @@
 //! Heavy hitters on the switch: the registers and tables of `p4/blocks/heavy_hitter.p4`, and what a packet does with them.
 //!
-//! It is [`SwitchSliding`](causeway_traffic::SwitchSliding) with two [ways](WAYS) and three sub-windows of 2^28 ns ([`SUB_WINDOW`])
+//! It is [`SwitchSliding`] with two [ways](WAYS) and three sub-windows of 2^28 ns ([`SUB_WINDOW`])
 //! in a window of 805 ms. A program that [has it](Program::with_heavy_hitters) finds nothing until a controller has written the
-//! [entries](entries) of a configuration. An event is a flow that has become heavy ([`Finding::Report`]); a packet that takes
+//! [`entries`] of a configuration. An event is a flow that has become heavy ([`Finding::Report`]); a packet that takes
 //! a place passes ingress a second time ([`Finding::Takes`]).
 //!
 //! ```
