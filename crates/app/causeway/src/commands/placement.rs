@@ -85,7 +85,7 @@ fn fields(placement: &PlacementView) -> Fields {
     );
     let waits = &placement.waits;
     let times = format!("p50 {:.1} ms, p99 {:.1} ms of {}", waits.p50_ms, waits.p99_ms, number(waits.count));
-    fields.field("time to the switch", if waits.count == 0 { "-".into() } else { times });
+    fields.field("time to switch", if waits.count == 0 { "-".into() } else { times });
     let early = format!("{} of {}", number(moves.flipped_early), number(moves.flipped));
     let tone = if moves.flipped_early == 0 { Tone::Plain } else { Tone::Bad };
     fields.field("after a short gap", Cell::new(early, tone));

@@ -223,6 +223,7 @@ fn a_file_without_space_is_whole() {
     let mut limited = Command::new("env");
     limited.args(["--ignore-signal=XFSZ", "prlimit", "--fsize=4000"]);
     limited.arg(capture.get_program()).args(capture.get_args());
+    limited.envs(capture.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let (child, said) = start_command(limited);
     Gnb::new().send(&of, 50);
     let (code, text) = end(child, said);
