@@ -2,6 +2,13 @@
 # Judges what the compiler for Tofino 1 has made of a program: its exit status and its stages do not say whether the output is the
 # program. Sourced by scripts/p4 and p4/capacity after lib.sh, never run.
 
+# preprocess OPTION... FILE: the program behind the preprocessor. The compiler has no program then, and says so by status 3.
+preprocess() {
+    local rc=0
+    p4c-barefoot -E --target tofino --arch tna --std p4-16 "$@" 2>/dev/null || rc=$?
+    ((rc == 0 || rc == 3)) || die "p4c-barefoot -E ended with status $rc: $*"
+}
+
 # last_stage FOLDER: the highest stage that is used.
 last_stage() { sed -nE 's/^stage ([0-9]+) (ingress|egress|ghost):.*/\1/p' "$1"/pipe/*.bfa | sort -n | tail -n 1; }
 
