@@ -204,8 +204,8 @@ struct CaptureFile {
     /// The packets of each interface, and those of it that were missed.
     interfaces: BTreeMap<u32, (u64, u64)>,
     started: u64,
-    /// The length of the file after the last whole block that was written; `None`: it is a pipe.
-    whole: Option<u64>,
+    /// Where blocks end in the file, in octets: the last one that is surely written, and those behind it; none in a pipe.
+    ends: Vec<u64>,
     /// Why the capture has ended.
     end: Option<String>,
 }
@@ -220,7 +220,7 @@ impl CaptureFile {
     fn new(file: File) -> Self {
         let interfaces = BTreeMap::new();
         let (rest, started) = (Vec::new(), nanoseconds());
-        Self { file: Some(file), open: None, rest, interfaces, started, whole: None, end: None }
+        Self { file: Some(file), open: None, rest, interfaces, started, ends: Vec::new(), end: None }
     }
 
     /// The stream ends where a block does.
@@ -244,7 +244,7 @@ impl CaptureFile {
         // A reader behind a pipe sees each packet soon.
         let Some(open) = &mut self.open else { return Ok(()) };
         open.writer.get_mut().flush().map_err(PcapError::IoError)?;
-        self.whole = open.writer.get_mut().stream_position().ok();
+        self.ends.drain(..self.ends.len().saturating_sub(1));
         Ok(())
     }
 
@@ -252,9 +252,10 @@ impl CaptureFile {
     fn cut(&mut self) {
         let Some(open) = self.open.take() else { return };
         let (file, _) = open.writer.into_inner().into_parts();
-        if let Some(whole) = self.whole {
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        if let Some(end) = self.ends.iter().rev().find(|end| **end <= length) {
             // The first error is the one that is told.
-            let _ = file.set_len(whole);
+            let _ = file.set_len(*end);
         }
     }
 
@@ -264,7 +265,8 @@ impl CaptureFile {
             let (left, parser) = PcapNgParser::new(octets)?;
             let file = self.file.take().ok_or(PcapError::IncompleteBuffer)?;
             let section = parser.section().clone();
-            let writer = PcapNgWriter::with_section_header(BufWriter::new(file), section)?;
+            let mut writer = PcapNgWriter::with_section_header(BufWriter::new(file), section)?;
+            self.ends.extend(writer.get_mut().stream_position());
             self.open = Some(OpenFile { parser, writer });
             return Ok(left);
         };
@@ -292,7 +294,8 @@ impl CaptureFile {
             }
             _ => {}
         }
-        open.writer.write_block(&block)?;
+        let written = open.writer.write_block(&block)?;
+        self.ends.extend(self.ends.last().map(|end| end + written as u64));
         Ok(left)
     }
 
