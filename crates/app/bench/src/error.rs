@@ -30,7 +30,7 @@ pub enum BenchError {
         /// Why.
         rejection: Rejection,
     },
-    /// The tables of the fast path found no room.
+    /// The tables of the fast path found no space.
     #[error("tables of the fast path: {0}")]
     Tables(#[from] ArenaError),
     /// The data plane refused a plan.

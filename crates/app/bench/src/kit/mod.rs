@@ -1,10 +1,11 @@
-//! Tools of measurement: clock, samples, memory, pinning.
+//! Tools of measurement: clock, samples, memory, pinning, sockets.
 
 mod clock;
 mod memory;
 mod pin;
 mod range;
 mod samples;
+mod sockets;
 mod threads;
 
 pub use causeway_show::{Count, Progress, count};
@@ -13,4 +14,5 @@ pub use memory::{available_memory, resident_memory};
 pub use pin::{cores, cores_beside, last_core, other_core, pin, pin_to_any};
 pub use range::{MAX_TIME_MS, within};
 pub use samples::{Samples, Summary};
+pub(crate) use sockets::{receive, send};
 pub use threads::Threads;

@@ -1,7 +1,6 @@
 //! The packets of both UEs, from one thread that neither waits for them nor sleeps.
 
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_types::{Qfi, Teid};
 
 use crate::BenchError;
-use crate::kit::Samples;
+use crate::kit::{Samples, receive, send};
 use crate::upf::{Field, GNB, SERVER, UPF_N3, ue};
 
 /// The ports of the server: for the flood, and for the UE beside.
@@ -163,20 +162,4 @@ fn message(teid: Teid, number: u32, port: u16, payload: &[u8]) -> Result<Vec<u8>
     UdpRepr { src_port: 40_000, dst_port: port }.write(src.into(), dst.into(), payload, &mut udp)?;
     Ipv4Repr::new(src, dst, IpProtocol::UDP).write(&[], &udp, &mut data)?;
     Ok(data)
-}
-
-/// What the kernel has no room for is lost like on a wire.
-fn send(socket: &UdpSocket, octets: &[u8]) -> Result<(), BenchError> {
-    match socket.send(octets) {
-        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(BenchError::io("send")(error)),
-        _ => Ok(()),
-    }
-}
-
-fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Result<Option<usize>, BenchError> {
-    match socket.recv(buffer) {
-        Ok(len) => Ok(Some(len)),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(BenchError::io("receive")(error)),
-    }
 }

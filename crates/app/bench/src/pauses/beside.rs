@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::BenchError;
-use crate::kit::{Samples, pin};
+use crate::kit::{Samples, pin, receive, send};
 use crate::pfcp::requests;
 
 /// Between two requests, and two packets.
@@ -239,22 +239,6 @@ fn give_up(sent: &mut Sent, now: Instant) -> u64 {
         lost += 1;
     }
     lost
-}
-
-/// What the kernel has no room for is lost like on a wire.
-fn send(socket: &UdpSocket, octets: &[u8]) -> Result<(), BenchError> {
-    match socket.send(octets) {
-        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(BenchError::io("send")(error)),
-        _ => Ok(()),
-    }
-}
-
-fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Result<Option<usize>, BenchError> {
-    match socket.recv(buffer) {
-        Ok(len) => Ok(Some(len)),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(BenchError::io("receive")(error)),
-    }
 }
 
 fn micros(time: Duration) -> f64 {
