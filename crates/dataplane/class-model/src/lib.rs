@@ -146,7 +146,7 @@ pub struct Parameters {
     pub max_depth: u32,
     /// The least samples of a leaf.
     pub min_leaf: u32,
-    /// Whether classes counted alike.
+    /// Whether every class had the same weight, however many samples it has.
     pub is_balanced: bool,
     /// The features that could be compared.
     pub features: Vec<String>,

@@ -435,7 +435,7 @@ impl Member {
 /// Writes octets before a frame.
 ///
 /// # Errors
-/// [`Counter::TxNoBuffer`] when there is no room before it.
+/// [`Counter::TxNoBuffer`] when there is no space before it.
 #[inline(always)]
 fn prepend(frame: &mut FrameMut<'_>, octets: &[u8]) -> Result<(), Counter> {
     frame.prepend(octets.len()).ok_or(Counter::TxNoBuffer)?.copy_from_slice(octets);
