@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use options::Options;
 
-use crate::kit::{Count, Progress, Samples, available_memory, pin};
+use crate::kit::{Count, Progress, Samples, available_memory, in_own_thread, pin};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, choose_cores};
 use crate::{BenchError, Common};
@@ -32,9 +32,7 @@ const SESSION: u64 = 20_000;
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
-    // In a thread of its own, which takes its core with it when it ends.
-    let measured = std::thread::scope(|scope| scope.spawn(|| measure(&options, common)).join());
-    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+    in_own_thread(|| measure(&options, common)).map(|report| vec![report])
 }
 
 fn measure(options: &Options, common: &Common) -> Result<Report, BenchError> {

@@ -11,6 +11,7 @@ mod threads;
 pub use causeway_show::{Count, Progress, count};
 pub use clock::CpuTimer;
 pub use memory::{available_memory, resident_memory};
+pub(crate) use pin::in_own_thread;
 pub use pin::{cores, cores_beside, last_core, other_core, pin, pin_to_any};
 pub use range::{MAX_TIME_MS, within};
 pub use samples::{Samples, Summary};

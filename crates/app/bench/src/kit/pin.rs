@@ -13,6 +13,12 @@ pub fn pin(core: usize) -> Result<(), BenchError> {
     allow(None, &[core])
 }
 
+/// Measures in a thread of its own, which takes its core with it when it ends. A panic there is one here.
+pub(crate) fn in_own_thread<T: Send>(measure: impl FnOnce() -> T + Send) -> T {
+    let measured = std::thread::scope(|scope| scope.spawn(measure).join());
+    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// Lets the calling thread, and those that it will start, run on these cores.
 ///
 /// # Errors

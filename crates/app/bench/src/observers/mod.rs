@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub use options::Options;
 
-use crate::kit::{Progress, Samples, pin};
+use crate::kit::{Progress, Samples, in_own_thread, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, Ports, Running, Setting, attach, choose_cores};
@@ -28,9 +28,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
     let nets = BenchNamespaces::acquire()?;
-    // In a thread of its own, which takes its core with it when it ends.
-    let measured = std::thread::scope(|scope| scope.spawn(|| measure(&options, common, &nets)).join());
-    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+    in_own_thread(|| measure(&options, common, &nets)).map(|report| vec![report])
 }
 
 fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {

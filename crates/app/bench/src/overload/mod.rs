@@ -16,7 +16,7 @@ use causeway_types::Teid;
 
 pub use options::Options;
 
-use crate::kit::{Count, Progress, Samples, cores_beside, pin};
+use crate::kit::{Count, Progress, Samples, cores_beside, in_own_thread, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Direction, Field, Running, Setting, attach, choose_cores};
@@ -50,8 +50,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
     let nets = BenchNamespaces::acquire()?;
-    let measured = std::thread::scope(|scope| scope.spawn(|| measure(&options, common, &nets)).join());
-    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+    in_own_thread(|| measure(&options, common, &nets)).map(|report| vec![report])
 }
 
 fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {

@@ -14,7 +14,7 @@ use causeway_upf::{Daemon, config};
 
 use super::beside::{Beside, Others};
 use super::{OTHER_UES, Options, SECOND_SMF, SECOND_SMF_SESSIONS, packet};
-use crate::kit::{Count, Progress, Samples, cores_beside, pin};
+use crate::kit::{Count, Progress, Samples, cores_beside, in_own_thread, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::pfcp::requests::{self, SMF};
 use crate::pfcp::sockets::smf::Smf;
@@ -49,9 +49,7 @@ const METRICS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, config::METRICS_PORT);
 
 pub(super) fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let nets = BenchNamespaces::acquire()?;
-    // In a thread of its own, which takes its core with it when it ends.
-    let measured = std::thread::scope(|scope| scope.spawn(|| measure(options, common, &nets)).join());
-    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+    in_own_thread(|| measure(options, common, &nets)).map(|report| vec![report])
 }
 
 /// Who runs where.

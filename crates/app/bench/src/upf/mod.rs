@@ -22,7 +22,7 @@ pub use options::{Direction, Options, Ports, Ways};
 pub(crate) use options::{MAX_SESSIONS, SIZES};
 pub use trial::{Trial, warm_up};
 
-use crate::kit::{Count, Progress, last_core, other_core, pin};
+use crate::kit::{Count, Progress, in_own_thread, last_core, other_core, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
@@ -38,9 +38,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
     let nets = BenchNamespaces::acquire()?;
-    // In a thread of its own, which takes its core with it when it ends.
-    let measured = std::thread::scope(|scope| scope.spawn(|| measure(&options, common, &nets)).join());
-    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+    in_own_thread(|| measure(&options, common, &nets)).map(|report| vec![report])
 }
 
 fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {

@@ -19,7 +19,7 @@ use causeway_upf::config::{
 use super::options::Options;
 use super::requests::Establishments;
 use super::{Operation, RequestVariant, STRIDE, requests, simple, up_seid, uplink_teid};
-use crate::kit::{Count, Progress, available_memory, pin};
+use crate::kit::{Count, Progress, available_memory, in_own_thread, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, Running, UPF_N3, UPF_N4, choose_cores};
@@ -40,9 +40,7 @@ pub(crate) const UES: &str = "10.0.0.0/8";
 /// refused.
 pub(super) fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let nets = BenchNamespaces::acquire()?;
-    // In a thread of its own, which takes its core with it when it ends.
-    let measured = std::thread::scope(|scope| scope.spawn(|| measure(options, common, &nets)).join());
-    measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
+    in_own_thread(|| measure(options, common, &nets)).map(|report| vec![report])
 }
 
 fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {
