@@ -110,7 +110,7 @@ impl fmt::Display for PdrMismatch {
             Self::NotActive => "not active at this time",
             Self::Tunnel => "another tunnel",
             Self::NetworkInstance => "another network instance",
-            Self::Qfi => "another QFI",
+            Self::Qfi => "another QFI, or none",
             Self::EthernetSession => "the station is not known to belong to the session",
             Self::EthernetFilters => "no Ethernet packet filter matches",
             Self::SdfFilters => "no SDF filter matches",

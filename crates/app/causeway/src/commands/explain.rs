@@ -64,7 +64,7 @@ pub(crate) struct ExplainArgs {
     /// uplink: TEID of the tunnel; without it that of the session with this UE
     #[arg(long, value_parser = teid)]
     teid: Option<String>,
-    /// uplink: QFI in the PDU Session Container; without it there is none
+    /// uplink: QFI in the PDU Session Container; without it, and without --teid, the first that the session expects there
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=63))]
     qfi: Option<u8>,
     /// downlink, or a file: data network from which the packet comes; without it the first
@@ -105,14 +105,14 @@ fn packet(args: &ExplainArgs, client: &Client) -> Result<PacketView, CommandErro
     };
     Ok(match direction {
         PacketDirection::Uplink => {
-            let (teid, local) = match &args.teid {
-                Some(teid) => (teid.clone(), None),
+            let (teid, local, expected) = match &args.teid {
+                Some(teid) => (teid.clone(), None, None),
                 None => tunnel(ue, client)?,
             };
             PacketView {
                 interface: "n3".into(),
                 teid: Some(teid),
-                qfi: args.qfi,
+                qfi: args.qfi.or(expected),
                 local,
                 source: Some(ue),
                 destination: Some(remote),
@@ -133,14 +133,15 @@ fn packet(args: &ExplainArgs, client: &Client) -> Result<PacketView, CommandErro
     })
 }
 
-/// The uplink tunnel of the session of a UE.
-fn tunnel(ue: IpAddr, client: &Client) -> Result<(String, Option<IpAddr>), CommandError> {
+/// The uplink tunnel of the session of a UE, and a QFI that its PDR expects.
+fn tunnel(ue: IpAddr, client: &Client) -> Result<(String, Option<IpAddr>, Option<u8>), CommandError> {
     let page: SessionPage = client.get("/api/v1/sessions", &[("ue", ue.to_string())])?;
     for session in &page.sessions {
         let detail: SessionDetail = client.get(&format!("/api/v1/sessions/{}", session.seid), &[])?;
-        let from_ue = detail.pdrs.iter().filter(|pdr| pdr.source == "access");
-        if let Some(TunnelView { teid, addresses }) = from_ue.filter_map(|pdr| pdr.tunnel.as_ref()).next() {
-            return Ok((teid.clone(), addresses.iter().find_map(|address| address.parse().ok())));
+        for pdr in detail.pdrs.iter().filter(|pdr| pdr.source == "access") {
+            let Some(TunnelView { teid, addresses }) = &pdr.tunnel else { continue };
+            let local = addresses.iter().find_map(|address| address.parse().ok());
+            return Ok((teid.clone(), local, pdr.qfis.first().copied()));
         }
     }
     Err(CommandError::NoSession(format!("an uplink tunnel and the UE address {ue}")))

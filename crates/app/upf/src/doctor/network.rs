@@ -98,7 +98,10 @@ fn overlap(key: &str, session: &Session, interfaces: &Interfaces) -> Option<Find
     Some(Finding::failure(
         format!("{key}.subnet"),
         format!("{} overlaps {net} of {link}", session.subnet),
-        "choose a subnet that no interface of this host uses",
+        format!(
+            "choose a subnet that no interface of this host uses; if {link} is of a UPF that runs here, \
+             examine its configuration: `causeway doctor --config FILE`"
+        ),
     ))
 }
 

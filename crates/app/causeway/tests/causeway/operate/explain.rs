@@ -10,15 +10,17 @@ use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use super::capture::{Gnb, captured};
 use super::{Operated, ended, ue};
 
-// Input:  an uplink packet of a UE with a session; one with another source address; one in a tunnel that no session has.
+// Input:  an uplink packet of a UE with a session, its tunnel and QFI left to the command; one without a QFI; one with another
+//         source address; one in a tunnel that no session has.
 // Output: the session, its PDR, FAR, QER and URR, and the verdict; the reason with what to do. Nothing is counted as received.
 #[test]
 fn an_uplink_packet_is_explained() {
     let of = Operated::with_sessions(1);
     let (own, teid) = (ue(0).to_string(), of.sessions[0].uplink.teid.to_string());
-    let explained = of.text(&["explain", "uplink", &own, "203.0.113.1", "--port", "53", "--qfi", "9"]);
+    let explained = of.text(&["explain", "uplink", &own, "203.0.113.1", "--port", "53"]);
     for part in [
         &format!("TEID {teid}"),
+        ", QFI 9",
         &of.seid(0),
         "matches",
         "gate open",
@@ -28,6 +30,8 @@ fn an_uplink_packet_is_explained() {
     ] {
         assert!(explained.contains(part), "{part} is not in\n{explained}");
     }
+    let without_qfi = of.text(&["explain", "uplink", &own, "203.0.113.1", "--teid", &teid]);
+    assert!(without_qfi.contains("another QFI, or none"), "{without_qfi}");
     let spoofed = of.text(&["explain", "uplink", "10.45.7.7", "203.0.113.1", "--teid", &teid, "--qfi", "9"]);
     for part in ["another UE address", "Verdict: dropped", "To do: "] {
         assert!(spoofed.contains(part), "{part} is not in\n{spoofed}");
