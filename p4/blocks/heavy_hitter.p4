@@ -5,8 +5,8 @@
 // which a part still counts. A pair counts only if its epoch is the expected one, so nothing is ever reset. A packet accesses each array once. One without a
 // place may take the one with the smaller estimate; then it passes a second time, which writes the same arrays.
 //
-// Without an entry of `heavy_limits` nothing is counted. The control plane fills `heavy_parts_0` and `heavy_parts_1`, what of the oldest count still counts, and
-// `heavy_chances`, the greatest random number with which a weight takes a place with an estimate.
+// Without an entry of `heavy_limits` nothing is counted. The control plane fills `heavy_gone_0` and `_1`, what of the oldest count has left the window, and
+// `heavy_chances_0` and `_1`, the greatest random number with which a weight takes a place with an estimate.
 //
 // A sub-window has 2^28 ns, 268 ms. Sub-window n stands in array n modulo 4, with epoch n / 4 modulo 256.
 //
@@ -24,10 +24,10 @@
     @id(register_id) \
     REGISTER(heavy_owners_##way, SIZE_HEAVY, bit<HEAVY_BITS>, bit<16>) \
     REGISTER_ACTION(heavy_owners_##way, compare_owner_##way, bit<HEAVY_BITS>, bit<16>, \
-        if (cell == meta.heavy_identity) { result = 1; } else { result = 0; } \
+        if (cell == HEAVY_IDENTITY) { result = 1; } else { result = 0; } \
     ) \
     REGISTER_ACTION(heavy_owners_##way, set_owner_##way, bit<HEAVY_BITS>, bit<16>, \
-        cell = meta.heavy_identity; \
+        cell = HEAVY_IDENTITY; \
         result = 1; \
     ) \
     @hidden \
@@ -58,7 +58,7 @@
     @id(register_id) \
     REGISTER_PAIRS(heavy_counts_##way##_##array, SIZE_HEAVY, bit<HEAVY_BITS>) \
     REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, read_count_##way##_##array, bit<HEAVY_BITS>, \
-        if (cell.first == meta.heavy_epoch_##array) { result = cell.second; } else { result = 0; } \
+        if (cell.first == meta.heavy_epoch_##array) { result = (bit<16>)cell.second; } else { result = 0; } \
     ) \
     REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, add_count_##way##_##array, bit<HEAVY_BITS>, \
         if (cell.first == meta.heavy_epoch_##array) { \
@@ -67,12 +67,12 @@
             cell.second = meta.heavy_weight; \
         } \
         cell.first = meta.heavy_epoch_##array; \
-        result = cell.second; \
+        result = (bit<16>)cell.second; \
     ) \
     REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, begin_count_##way##_##array, bit<HEAVY_BITS>, \
         cell.first = meta.heavy_epoch_##array; \
         cell.second = meta.heavy_weight; \
-        result = cell.second; \
+        result = (bit<16>)cell.second; \
     ) \
     REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, reset_count_##way##_##array, bit<HEAVY_BITS>, \
         cell.second = 0; \
@@ -114,21 +114,33 @@
         size = 4; \
     }
 
-// The sum of the current count and those of two full sub-windows, of which one is added later, and the oldest count.
-#define HEAVY_SUM(way, phase, current, second, third, oldest) \
+// The estimate of a way, which stands in its count 0 then: all counts, less what of the oldest one has left the window. The table has that as a
+// number to add modulo 2^16, since Tofino subtracts no parameter.
+#define HEAVY_ESTIMATE(way, gone_id, chances_id) \
     @hidden \
-    action sum_##way##_##phase() { \
-        meta.heavy_units_##way = (bit<16>)meta.heavy_count_##way##_##current + (bit<16>)meta.heavy_count_##way##_##second; \
-        meta.heavy_third_##way = (bit<16>)meta.heavy_count_##way##_##third; \
-        meta.heavy_oldest_##way = meta.heavy_count_##way##_##oldest; \
-    }
-
-// The estimates of a way.
-#define HEAVY_ESTIMATE(way, table_id) \
-    HEAVY_SUM(way, 0, 0, 3, 2, 1) \
-    HEAVY_SUM(way, 1, 1, 0, 3, 2) \
-    HEAVY_SUM(way, 2, 2, 1, 0, 3) \
-    HEAVY_SUM(way, 3, 3, 2, 1, 0) \
+    action sum_##way##_0() { \
+        meta.heavy_oldest_##way = meta.heavy_count_##way##_1; \
+        meta.heavy_count_##way##_0 = meta.heavy_count_##way##_0 + meta.heavy_count_##way##_1; \
+        meta.heavy_count_##way##_2 = meta.heavy_count_##way##_2 + meta.heavy_count_##way##_3; \
+    } \
+    @hidden \
+    action sum_##way##_1() { \
+        meta.heavy_oldest_##way = meta.heavy_count_##way##_2; \
+        meta.heavy_count_##way##_0 = meta.heavy_count_##way##_0 + meta.heavy_count_##way##_1; \
+        meta.heavy_count_##way##_2 = meta.heavy_count_##way##_2 + meta.heavy_count_##way##_3; \
+    } \
+    @hidden \
+    action sum_##way##_2() { \
+        meta.heavy_oldest_##way = meta.heavy_count_##way##_3; \
+        meta.heavy_count_##way##_0 = meta.heavy_count_##way##_0 + meta.heavy_count_##way##_1; \
+        meta.heavy_count_##way##_2 = meta.heavy_count_##way##_2 + meta.heavy_count_##way##_3; \
+    } \
+    @hidden \
+    action sum_##way##_3() { \
+        meta.heavy_oldest_##way = meta.heavy_count_##way##_0; \
+        meta.heavy_count_##way##_0 = meta.heavy_count_##way##_0 + meta.heavy_count_##way##_1; \
+        meta.heavy_count_##way##_2 = meta.heavy_count_##way##_2 + meta.heavy_count_##way##_3; \
+    } \
     @hidden \
     table heavy_sums_##way { \
         key = { meta.heavy_phase : exact; } \
@@ -143,27 +155,38 @@
         size = 4; \
     } \
     @hidden \
-    action add_third_##way() { \
-        meta.heavy_units_##way = meta.heavy_units_##way + meta.heavy_third_##way; \
+    action add_sums_##way() { \
+        meta.heavy_count_##way##_0 = meta.heavy_count_##way##_0 + meta.heavy_count_##way##_2; \
     } \
-    action set_part_##way(bit<16> part) { \
-        meta.heavy_part_##way = part; \
+    action subtract_gone_##way(bit<16> negative) { \
+        meta.heavy_count_##way##_0 = meta.heavy_count_##way##_0 + negative; \
     } \
-    @id(table_id) \
-    table heavy_parts_##way { \
+    @id(gone_id) \
+    table heavy_gone_##way { \
         key = { \
             meta.heavy_position : exact @name("position"); \
-            meta.heavy_oldest_##way : exact @name("oldest"); \
+            meta.heavy_oldest_##way[7:0] : exact @name("oldest"); \
         } \
-        actions = { set_part_##way; @defaultonly NoAction; } \
+        actions = { subtract_gone_##way; @defaultonly NoAction; } \
         const default_action = NoAction(); \
         size = 4096; \
     } \
-    @hidden \
-    action add_part_##way() { \
-        meta.heavy_units_##way = meta.heavy_units_##way + meta.heavy_part_##way; \
+    action set_chance_##way(bit<16> chance) { \
+        meta.heavy_chance_##way = chance; \
+        meta.has_heavy_chance_##way = 1; \
+    } \
+    @id(chances_id) \
+    table heavy_chances_##way { \
+        key = { \
+            meta.heavy_weight : exact @name("weight"); \
+            meta.heavy_count_##way##_0 : exact @name("estimate"); \
+        } \
+        actions = { set_chance_##way; @defaultonly NoAction; } \
+        const default_action = NoAction(); \
+        size = SIZE_HEAVY_CHANCES; \
     }
 
+#define HEAVY_IDENTITY meta.heavy_hash[31:16]
 #define HEAVY_PLACE_0 meta.heavy_hash[HEAVY_BITS - 1:0]
 #define HEAVY_PLACE_1 meta.heavy_hash_1[HEAVY_BITS - 1:0]
 
@@ -201,61 +224,43 @@ control HeavyHitters(inout metadata_t meta) {
     action split_time() {
         meta.heavy_phase = meta.time[21:20];
         meta.heavy_position = meta.time[19:16];
-        meta.heavy_round = meta.time[29:22];
-        meta.heavy_round_before = meta.time[29:22];
-    }
-
-    @hidden
-    action before_round() {
-        meta.heavy_round_before = meta.heavy_round_before - 1;
-        meta.heavy_identity = meta.heavy_hash[31:16] & 0x7fff;
+        meta.heavy_epoch_0 = meta.time[29:22];
+        meta.heavy_epoch_1 = meta.time[29:22];
+        meta.heavy_epoch_2 = meta.time[29:22];
+        meta.heavy_epoch_3 = meta.time[29:22];
+        RANDOM_DRAW(chance_random, meta.heavy_random)
     }
 
     // An array behind the current one was last used a round ago.
     @hidden
     action epochs_0() {
-        meta.heavy_epoch_0 = meta.heavy_round;
-        meta.heavy_epoch_1 = meta.heavy_round_before;
-        meta.heavy_epoch_2 = meta.heavy_round_before;
-        meta.heavy_epoch_3 = meta.heavy_round_before;
+        meta.heavy_epoch_1 = meta.heavy_epoch_1 - 1;
+        meta.heavy_epoch_2 = meta.heavy_epoch_2 - 1;
+        meta.heavy_epoch_3 = meta.heavy_epoch_3 - 1;
     }
 
     @hidden
     action epochs_1() {
-        meta.heavy_epoch_0 = meta.heavy_round;
-        meta.heavy_epoch_1 = meta.heavy_round;
-        meta.heavy_epoch_2 = meta.heavy_round_before;
-        meta.heavy_epoch_3 = meta.heavy_round_before;
+        meta.heavy_epoch_2 = meta.heavy_epoch_2 - 1;
+        meta.heavy_epoch_3 = meta.heavy_epoch_3 - 1;
     }
 
     @hidden
     action epochs_2() {
-        meta.heavy_epoch_0 = meta.heavy_round;
-        meta.heavy_epoch_1 = meta.heavy_round;
-        meta.heavy_epoch_2 = meta.heavy_round;
-        meta.heavy_epoch_3 = meta.heavy_round_before;
-    }
-
-    @hidden
-    action epochs_3() {
-        meta.heavy_epoch_0 = meta.heavy_round;
-        meta.heavy_epoch_1 = meta.heavy_round;
-        meta.heavy_epoch_2 = meta.heavy_round;
-        meta.heavy_epoch_3 = meta.heavy_round;
+        meta.heavy_epoch_3 = meta.heavy_epoch_3 - 1;
     }
 
     @hidden
     table heavy_epochs {
         key = { meta.heavy_phase : exact; }
-        actions = { epochs_0; epochs_1; epochs_2; epochs_3; NoAction; }
+        actions = { epochs_0; epochs_1; epochs_2; NoAction; }
         const default_action = NoAction();
         const entries = {
             0 : epochs_0();
             1 : epochs_1();
             2 : epochs_2();
-            3 : epochs_3();
         }
-        size = 4;
+        size = 3;
     }
 
     HEAVY_OWNERS(0, 130, HEAVY_PLACE_0)
@@ -268,26 +273,39 @@ control HeavyHitters(inout metadata_t meta) {
     HEAVY_COUNTS(1, 1, 137, HEAVY_PLACE_1, 0, 1)
     HEAVY_COUNTS(1, 2, 138, HEAVY_PLACE_1, 0, 1)
     HEAVY_COUNTS(1, 3, 139, HEAVY_PLACE_1, 0, 1)
-    HEAVY_ESTIMATE(0, 131)
-    HEAVY_ESTIMATE(1, 132)
+    HEAVY_ESTIMATE(0, 131, 133)
+    HEAVY_ESTIMATE(1, 132, 134)
 
-    // The flow's own place.
+    // The place of the flow's flag.
     @hidden
-    action own_0() {
-        meta.heavy_units = meta.heavy_units_0;
+    action flag_place_0() {
         meta.heavy_flag_place = 1w0 ++ HEAVY_PLACE_0;
     }
 
     @hidden
-    action own_1() {
-        meta.heavy_units = meta.heavy_units_1;
+    action flag_place_1() {
         meta.heavy_flag_place = 1w1 ++ HEAVY_PLACE_1;
     }
 
+    // The flow's own units.
     @hidden
-    action compare_limits() {
-        meta.heavy_full = meta.heavy_units - meta.heavy_full;
-        meta.heavy_half = meta.heavy_units - meta.heavy_half;
+    action units_0() {
+        meta.heavy_units = meta.heavy_count_0_0;
+    }
+
+    @hidden
+    action units_1() {
+        meta.heavy_units = meta.heavy_count_1_0;
+    }
+
+    // Differences whose signs decide: of each way to the threshold and to half of it, and between both ways. The counts are in the sums.
+    @hidden
+    action compare() {
+        meta.heavy_count_0_1 = meta.heavy_count_0_0 - meta.heavy_full;
+        meta.heavy_count_0_2 = meta.heavy_count_0_0 - meta.heavy_half;
+        meta.heavy_count_1_1 = meta.heavy_count_1_0 - meta.heavy_full;
+        meta.heavy_count_1_2 = meta.heavy_count_1_0 - meta.heavy_half;
+        meta.heavy_count_0_3 = meta.heavy_count_1_0 - meta.heavy_count_0_0;
     }
 
     // Whether the flow of a place is heavy: of both ways, for a packet has one place.
@@ -329,73 +347,78 @@ control HeavyHitters(inout metadata_t meta) {
     @hidden
     table heavy_flagging {
         key = {
-            meta.is_heavy_second : exact;
-            meta.heavy_full[15:15] : exact;
-            meta.heavy_half[15:15] : exact;
+            meta.is_heavy_second : ternary;
+            meta.heavy_own_0 : ternary;
+            meta.heavy_own_1 : ternary;
+            meta.heavy_count_0_1[15:15] : ternary;
+            meta.heavy_count_0_2[15:15] : ternary;
+            meta.heavy_count_1_1[15:15] : ternary;
+            meta.heavy_count_1_2[15:15] : ternary;
         }
         actions = { raise; begin; clear; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (0, 0, 0) : raise();
-            (1, 0, 0) : begin();
-            (0, 1, 1) : clear();
-            (1, 1, 0) : clear();
-            (1, 1, 1) : clear();
+            (0, 1, _, 0, _, _, _) : raise();
+            (0, 1, _, 1, 1, _, _) : clear();
+            (0, 0, 1, _, _, 0, _) : raise();
+            (0, 0, 1, _, _, 1, 1) : clear();
+            (1, 1, _, 0, _, _, _) : begin();
+            (1, 1, _, 1, _, _, _) : clear();
+            (1, 0, 1, _, _, 0, _) : begin();
+            (1, 0, 1, _, _, 1, _) : clear();
         }
-        size = 5;
+        size = 8;
     }
 
-    // A packet without a place: the way with the smaller estimate, the first of equal ones.
+    // A chance is the greatest random number with which the packet takes the place.
     @hidden
-    action compare_ways() {
-        meta.heavy_difference = meta.heavy_units_1 - meta.heavy_units_0;
-        RANDOM_DRAW(chance_random, meta.heavy_random)
-    }
-
-    @hidden
-    action least_0() {
-        meta.heavy_least = meta.heavy_units_0;
-        meta.heavy_way = 0;
+    action compare_chances() {
+        meta.heavy_chance_0 = meta.heavy_random |-| meta.heavy_chance_0;
+        meta.heavy_chance_1 = meta.heavy_random |-| meta.heavy_chance_1;
     }
 
     @hidden
-    action least_1() {
-        meta.heavy_least = meta.heavy_units_1;
-        meta.heavy_way = 1;
+    action take_place(bit<1> way) {
+        meta.heavy_takes = 1;
+        meta.heavy_way = way;
     }
 
-    // The greatest random number with which the packet takes the place. Without an entry it does not.
-    action set_chance(bit<16> chance) {
-        meta.heavy_chance = chance;
-        meta.has_heavy_chance = 1;
-    }
-
-    @id(133)
-    table heavy_chances {
+    // A packet without a place: the way with the smaller estimate, the first of equal ones, if there is a chance for it.
+    @hidden
+    table heavy_taking {
         key = {
-            meta.heavy_weight : exact @name("weight");
-            meta.heavy_least : exact @name("estimate");
+            meta.heavy_own_0 : ternary;
+            meta.heavy_own_1 : ternary;
+            meta.heavy_count_0_3[15:15] : ternary;
+            meta.has_heavy_chance_0 : ternary;
+            meta.has_heavy_chance_1 : ternary;
+            meta.heavy_chance_0 : ternary;
+            meta.heavy_chance_1 : ternary;
         }
-        actions = { set_chance; @defaultonly NoAction; }
+        actions = { take_place; NoAction; }
         const default_action = NoAction();
-        size = SIZE_HEAVY_CHANCES;
-    }
-
-    @hidden
-    action compare_chance() {
-        meta.heavy_random = meta.heavy_random |-| meta.heavy_chance;
+        const entries = {
+            (0, 0, 0, 1, _, 0, _) : take_place(0);
+            (0, 0, 1, _, 1, _, 0) : take_place(1);
+        }
+        size = 2;
     }
 
     apply {
+        hash_key();
+        hash_place();
+        split_time();
+        heavy_epochs.apply();
         heavy_limits.apply();
+        meta.heavy_before = 1;
         if (meta.is_heavy_asked == 1) {
-            hash_key();
-            hash_place();
-            split_time();
-            before_round();
-            heavy_epochs.apply();
             heavy_owning_0.apply();
             heavy_owning_1.apply();
+            if (meta.heavy_own_0 == 1) {
+                flag_place_0();
+            } else {
+                flag_place_1();
+            }
             heavy_counting_0_0.apply();
             heavy_counting_0_1.apply();
             heavy_counting_0_2.apply();
@@ -406,36 +429,23 @@ control HeavyHitters(inout metadata_t meta) {
             heavy_counting_1_3.apply();
             heavy_sums_0.apply();
             heavy_sums_1.apply();
-            heavy_parts_0.apply();
-            heavy_parts_1.apply();
-            add_third_0();
-            add_third_1();
-            add_part_0();
-            add_part_1();
+            add_sums_0();
+            add_sums_1();
+            heavy_gone_0.apply();
+            heavy_gone_1.apply();
+            heavy_chances_0.apply();
+            heavy_chances_1.apply();
             if (meta.heavy_own_0 == 1) {
-                own_0();
-            } else if (meta.heavy_own_1 == 1) {
-                own_1();
-            }
-            if (meta.heavy_own_0 == 1 || meta.heavy_own_1 == 1) {
-                compare_limits();
-                meta.heavy_before = 1;
-                heavy_flagging.apply();
-                if (meta.heavy_before == 0) {
-                    meta.heavy_reports = 1;
-                }
+                units_0();
             } else {
-                compare_ways();
-                if (meta.heavy_difference[15:15] == 1) {
-                    least_1();
-                } else {
-                    least_0();
-                }
-                heavy_chances.apply();
-                compare_chance();
-                if (meta.has_heavy_chance == 1 && meta.heavy_random == 0) {
-                    meta.heavy_takes = 1;
-                }
+                units_1();
+            }
+            compare();
+            heavy_flagging.apply();
+            compare_chances();
+            heavy_taking.apply();
+            if (meta.heavy_before == 0) {
+                meta.heavy_reports = 1;
             }
         }
     }

@@ -30,38 +30,29 @@
     bit<16> heavy_half; \
     bit<32> heavy_hash; \
     bit<16> heavy_hash_1; \
-    bit<16> heavy_identity; \
     bit<2> heavy_phase; \
     bit<4> heavy_position; \
-    bit<8> heavy_round; \
-    bit<8> heavy_round_before; \
     bit<8> heavy_epoch_0; \
     bit<8> heavy_epoch_1; \
     bit<8> heavy_epoch_2; \
     bit<8> heavy_epoch_3; \
     bit<16> heavy_own_0; \
     bit<16> heavy_own_1; \
-    bit<8> heavy_count_0_0; \
-    bit<8> heavy_count_0_1; \
-    bit<8> heavy_count_0_2; \
-    bit<8> heavy_count_0_3; \
-    bit<8> heavy_count_1_0; \
-    bit<8> heavy_count_1_1; \
-    bit<8> heavy_count_1_2; \
-    bit<8> heavy_count_1_3; \
-    bit<8> heavy_oldest_0; \
-    bit<8> heavy_oldest_1; \
-    bit<16> heavy_third_0; \
-    bit<16> heavy_third_1; \
-    bit<16> heavy_part_0; \
-    bit<16> heavy_part_1; \
-    bit<16> heavy_units_0; \
-    bit<16> heavy_units_1; \
-    bit<16> heavy_least; \
-    bit<16> heavy_difference; \
+    bit<16> heavy_count_0_0; \
+    bit<16> heavy_count_0_1; \
+    bit<16> heavy_count_0_2; \
+    bit<16> heavy_count_0_3; \
+    bit<16> heavy_count_1_0; \
+    bit<16> heavy_count_1_1; \
+    bit<16> heavy_count_1_2; \
+    bit<16> heavy_count_1_3; \
+    bit<16> heavy_oldest_0; \
+    bit<16> heavy_oldest_1; \
     bit<16> heavy_random; \
-    bit<16> heavy_chance; \
-    bit<1> has_heavy_chance; \
+    bit<16> heavy_chance_0; \
+    bit<16> heavy_chance_1; \
+    bit<1> has_heavy_chance_0; \
+    bit<1> has_heavy_chance_1; \
     bit<HEAVY_FLAG_BITS> heavy_flag_place; \
     bit<8> heavy_before;
 

@@ -43,7 +43,7 @@
 #define REGISTER_EXECUTE(name, at, result) name(at, result);
 #define REGISTER_PAIRS(name, size, index) register<bit<16>>(size) name;
 #define REGISTER_PAIR_ACTION(array, name, index, body) \
-    action name(in index at, out bit<8> result) { \
+    action name(in index at, out bit<16> result) { \
         pair_t cell; \
         bit<16> word; \
         array.read(word, (bit<32>)at); \

@@ -45,8 +45,8 @@
 #define REGISTER_EXECUTE(name, at, result) result = name.execute(at);
 #define REGISTER_PAIRS(name, size, index) Register<pair_t, index>(size) name;
 #define REGISTER_PAIR_ACTION(array, name, index, body) \
-    RegisterAction<pair_t, index, bit<8>>(array) name = { \
-        void apply(inout pair_t cell, out bit<8> result) { body } \
+    RegisterAction<pair_t, index, bit<16>>(array) name = { \
+        void apply(inout pair_t cell, out bit<16> result) { body } \
     };
 struct pair_t {
     bit<8> first;

@@ -60,7 +60,7 @@ const POSITION_BITS: u8 = 4;
 /// The most units of a packet that takes a place. A heavier one counts in the place that its flow has, and takes none.
 const MOST_WEIGHT: u8 = 2;
 
-/// Rows of chances, for all weights together.
+/// Rows of the chances of a way, for all weights together.
 const CHANCES: usize = 2048;
 
 /// The most units in a window.
@@ -68,8 +68,8 @@ const MOST_UNITS: u32 = 255 * (SUB_WINDOWS as u32 + 1);
 
 /// Names in the program.
 const LIMITS: &str = "heavy_limits";
-const PARTS: [&str; WAYS] = ["heavy_parts_0", "heavy_parts_1"];
-const CHANCE: &str = "heavy_chances";
+const GONE: [&str; WAYS] = ["heavy_gone_0", "heavy_gone_1"];
+const CHANCE: [&str; WAYS] = ["heavy_chances_0", "heavy_chances_1"];
 const FLAGS: &str = "heavy_flags";
 
 /// Ids that no compiled program uses, as those of armed rules.
@@ -104,14 +104,15 @@ impl Program {
         let key = |name: &str, width, kind| TableKey { name: name.to_owned(), width, kind };
         let exact = |name, width| key(name, width, MatchKind::Exact);
         let second = || vec![key("is_second", 1, MatchKind::Ternary)];
-        let part = || vec![exact("position", POSITION_BITS), exact("oldest", 8)];
-        let chance = vec![exact("weight", 8), exact("estimate", 16)];
+        let gone = || vec![exact("position", POSITION_BITS), exact("oldest", 8)];
+        let chance = || vec![exact("weight", 8), exact("estimate", 16)];
         let rows = 1 << (POSITION_BITS + 8);
         let tables = [
             (LIMITS, 1, second(), "look_for", vec!["full", "half"]),
-            (PARTS[0], rows, part(), "set_part_0", vec!["part"]),
-            (PARTS[1], rows, part(), "set_part_1", vec!["part"]),
-            (CHANCE, CHANCES, chance, "set_chance", vec!["chance"]),
+            (GONE[0], rows, gone(), "subtract_gone_0", vec!["negative"]),
+            (GONE[1], rows, gone(), "subtract_gone_1", vec!["negative"]),
+            (CHANCE[0], CHANCES, chance(), "set_chance_0", vec!["chance"]),
+            (CHANCE[1], CHANCES, chance(), "set_chance_1", vec!["chance"]),
         ];
         for (place, (name, size, keys, action, parameters)) in (0..).zip(tables) {
             let (id, action_id) = (TABLE_IDS + place, ACTION_IDS + place);
@@ -150,16 +151,20 @@ pub fn entries(program: &Program, config: &SlidingConfig) -> Result<Vec<Update>,
     let limits = row(LIMITS, vec![FieldMatch::ANY], 1, limits);
     let positions = 0..1_u8 << POSITION_BITS;
     let pairs = positions.flat_map(|position| (0..=u8::MAX).map(move |oldest| (position, oldest)));
-    let parts = pairs.flat_map(|(position, oldest)| {
-        let part = u128::from(config.part(oldest, position));
-        PARTS.map(|table| row(table, exact(position.into(), oldest.into()), 0, vec![part]))
+    let gone = pairs.flat_map(|(position, oldest)| {
+        // The action adds modulo 2^16.
+        let gone = u16::from(oldest.saturating_sub(config.part(oldest, position)));
+        let negative = u128::from(gone.wrapping_neg());
+        GONE.map(|table| row(table, exact(position.into(), oldest.into()), 0, vec![negative]))
     });
     let weights = (1..=MOST_WEIGHT).flat_map(|weight| (0..=MOST_UNITS).map(move |units| (weight, units)));
-    let chances = weights.filter_map(|(weight, units)| {
-        let chance = SlidingConfig::chance(weight, units)?;
-        Some(row(CHANCE, exact(weight.into(), units), 0, vec![chance.into()]))
+    let chances = weights.flat_map(|(weight, units)| {
+        let chance = SlidingConfig::chance(weight, units).into_iter();
+        chance.flat_map(move |chance| {
+            CHANCE.map(|table| row(table, exact(weight.into(), units), 0, vec![chance.into()]))
+        })
     });
-    Ok(std::iter::once(limits).chain(parts).chain(chances).flatten().collect())
+    Ok(std::iter::once(limits).chain(gone).chain(chances).flatten().collect())
 }
 
 /// A packet of a flow.
@@ -204,8 +209,8 @@ pub enum Finding {
 #[derive(Clone, Debug)]
 pub struct Detector {
     limits: u32,
-    chances: u32,
-    parts: [u32; WAYS],
+    chances: [u32; WAYS],
+    gone: [u32; WAYS],
     owners: [Owners; WAYS],
     pairs: [[Pairs; ARRAYS]; WAYS],
     /// Sets the flag: what it was.
@@ -313,19 +318,20 @@ impl Detector {
     }
 
     fn find(program: &Program) -> Option<Result<Self, RegisterError>> {
-        let table = |name| Some(program.table_named(name)?.id);
+        let table = |name: &'static str| Some(program.table_named(name)?.id);
         let owners = |way| program.register_named(&owners(way));
         let pairs = |way, array| program.register_named(&counts(way, array));
         let owners = [owners(0)?, owners(1)?];
         let of_way = |way| Some([pairs(way, 0)?, pairs(way, 1)?, pairs(way, 2)?, pairs(way, 3)?]);
         let pairs = [of_way(0)?, of_way(1)?];
-        let ids = (table(LIMITS)?, table(CHANCE)?, [table(PARTS[0])?, table(PARTS[1])?]);
+        let of_ways = |[one, other]: [&'static str; WAYS]| Some([table(one)?, table(other)?]);
+        let ids = (table(LIMITS)?, of_ways(CHANCE)?, of_ways(GONE)?);
         Some(Self::with(program, ids, owners, pairs, program.register_named(FLAGS)?))
     }
 
     fn with(
         program: &Program,
-        (limits, chances, parts): (u32, u32, [u32; WAYS]),
+        (limits, chances, gone): (u32, [u32; WAYS], [u32; WAYS]),
         [one, other]: [&Register; WAYS],
         pairs: [[&Register; ARRAYS]; WAYS],
         flags: &Register,
@@ -338,7 +344,7 @@ impl Detector {
         let detector = Self {
             limits,
             chances,
-            parts,
+            gone,
             owners: [Owners::of(one)?, Owners::of(other)?],
             pairs: [of_way(pairs[0])?, of_way(pairs[1])?],
             raise: flag(1, Returned::Before(Word::First))?,
@@ -422,15 +428,15 @@ impl Detector {
             };
             let inputs = [moment.epoch(array).into(), packet.weight.into()];
             let count = state.access(action, *place, inputs)?;
+            sum += count;
             if array == oldest {
                 last = count;
-            } else {
-                sum += count;
             }
         }
         let keys = [moment.position.into(), last.into()];
-        let part = self.parts.get(way).and_then(|table| parameters(state, *table, keys, 2));
-        Ok(sum + part.map_or(0, |[part]| part))
+        let negative = self.gone.get(way).and_then(|table| parameters(state, *table, keys, 2));
+        // Modulo 2^16, as the switch adds.
+        Ok(u32::from((sum as u16).wrapping_add(negative.map_or(0, |[negative]| negative as u16))))
     }
 
     /// Whether a flow with these units is heavy, and has become so.
@@ -460,7 +466,9 @@ impl Detector {
     /// A packet without a place takes the one with the smaller estimate, or none.
     fn contend(&self, state: &mut State, weight: u8, [one, other]: [u32; WAYS], random: u16) -> Finding {
         let (way, least) = if other < one { (1, other) } else { (0, one) };
-        let chance = parameters(state, self.chances, [weight.into(), least.into()], 2);
+        // The switch looks up both ways at once, and takes the chance of this one.
+        let table = self.chances.get(way);
+        let chance = table.and_then(|table| parameters(state, *table, [weight.into(), least.into()], 2));
         let takes = chance.is_some_and(|[chance]| u32::from(random) <= chance);
         if takes { Finding::Takes { way } } else { Finding::Nothing }
     }

@@ -1,7 +1,7 @@
 //! Packets through the tables of the UPF's P4 program, in every profile: on the model, and on BMv2 where it is installed.
 //!
 //! Both get the same entries and the same packets, and must do the same: frames octet by octet, drop reasons, counters. What the
-//! model does not run (tunnels over IPv6, applications for all UEs at once, filters of one session each) is asked of BMv2 alone.
+//! model does not run (tunnels over IPv6, applications for all UEs at once, filters of one session each, heavy hitters in a whole pipeline) is asked of BMv2 alone.
 
 mod applications;
 mod bench;
@@ -11,6 +11,7 @@ mod control;
 mod counters;
 mod forwarding;
 mod frames;
+mod heavy_hitters;
 mod ipv6;
 mod matching;
 mod modelled;

@@ -26,12 +26,21 @@ pub(crate) struct Profile {
     pub(crate) has_applications: bool,
     /// Each row with a filter is one session's (FILTERS_PER_SESSION): its contract has the drop reasons alone.
     pub(crate) has_own_filters: bool,
+    /// It finds heavy hitters (HEAVY_HITTERS): its contract has the drop reasons alone.
+    pub(crate) has_heavy_hitters: bool,
 }
 
 impl Profile {
     fn of(contract: &'static Contract) -> Self {
         let name = contract.profile;
-        Self { name, contract, is_outer_ipv6: false, has_applications: false, has_own_filters: false }
+        Self {
+            name,
+            contract,
+            is_outer_ipv6: false,
+            has_applications: false,
+            has_own_filters: false,
+            has_heavy_hitters: false,
+        }
     }
 
     /// How many UEs profile `direct` is built for, where CAUSEWAY_PACKETS_UES tells: simple ones and complex ones.
@@ -53,7 +62,7 @@ impl Profile {
 
     /// It is built by another command than `make p4`.
     fn is_variant(&self) -> bool {
-        self.has_applications || self.has_own_filters
+        self.has_applications || self.has_own_filters || self.has_heavy_hitters
     }
 
     /// Its program. Those that are built by another command than `make p4` have no P4Info but the compiler's.
@@ -87,6 +96,11 @@ pub(crate) fn own_filters() -> Profile {
     Profile { has_own_filters: true, ..Profile::of(&profiles::DIRECT) }
 }
 
+/// The one that finds heavy hitters.
+pub(crate) fn heavy_hitters() -> Profile {
+    Profile { has_heavy_hitters: true, ..Profile::of(&profiles::HIP4) }
+}
+
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
 pub(crate) fn compile(profile: &Profile) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4");
@@ -100,6 +114,9 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     }
     if profile.has_own_filters {
         options.push("-DFILTERS_PER_SESSION".to_owned());
+    }
+    if profile.has_heavy_hitters {
+        options.push("-DHEAVY_HITTERS".to_owned());
     }
     options.extend(profile.sizes());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -85,6 +85,12 @@ impl Runtime {
         count(self.standard("bm_mt_read_counter", arguments))
     }
 
+    /// A cell of a register.
+    pub(crate) fn register(&mut self, register: &str, index: u32) -> u64 {
+        let arguments = vec![Value::I32(0), self.named(register), Value::I32(index.cast_signed())];
+        self.standard("bm_register_read", arguments).and_then(|value| value.number()).unwrap()
+    }
+
     /// Adds a value of 32 bits to a value set of the parser.
     pub(crate) fn add_to_value_set(&mut self, name: &str, value: u32) {
         let value = Value::Text(value.to_be_bytes().to_vec());
