@@ -2,7 +2,7 @@
 // switch forwards overtakes one that is still in the software (`crates/dataplane/switch/src/armed.rs` is the same in the model).
 //
 // One register has which arming last had a packet in the cell, the other the time of the last packet for the software. The cell is that of the last
-// bits of the rule's number. A rule that has flipped leaves the time as it is: the gap only grows.
+// bits of the arming's number, which the controller counts up. A rule that has flipped leaves the time as it is: the gap only grows.
 //
 // It uses these fields of the metadata: `rule`, those of ARMED_METADATA, and `time`, which is set before.
 
@@ -55,7 +55,7 @@ control ArmedRules(inout metadata_t meta) {
 
     @hidden
     action note() {
-        REGISTER_EXECUTE(note_generation, meta.rule[ARMED_BITS - 1:0], meta.armed_is_same)
+        REGISTER_EXECUTE(note_generation, meta.armed_generation[ARMED_BITS - 1:0], meta.armed_is_same)
     }
 
     @hidden
@@ -69,12 +69,12 @@ control ArmedRules(inout metadata_t meta) {
 
     @hidden
     action observe() {
-        REGISTER_EXECUTE(observe_time, meta.rule[ARMED_BITS - 1:0], meta.armed_passes)
+        REGISTER_EXECUTE(observe_time, meta.armed_generation[ARMED_BITS - 1:0], meta.armed_passes)
     }
 
     @hidden
     action begin() {
-        REGISTER_EXECUTE(begin_time, meta.rule[ARMED_BITS - 1:0], meta.armed_passes)
+        REGISTER_EXECUTE(begin_time, meta.armed_generation[ARMED_BITS - 1:0], meta.armed_passes)
     }
 
     // Both actions of the register in one table, by what they wait for.

@@ -9,10 +9,10 @@
 //! 3. The first packet after a gap of that length is forwarded, and so are all later ones: the rule has *flipped*. If the
 //!    gap is at least as long as the longest stay in the software, every earlier packet has left by then.
 //!
-//! The cell is that of the last bits of the rule's number. One register has which arming last had a packet in the cell; a new
-//! arming has another number, so that nothing remains of an earlier one, and no controller has to write the register. The
+//! Each arming has a number, and its cell is that of the number's last bits. One register has which arming last had a packet in
+//! the cell, so that nothing remains of an earlier one, and no controller has to write the register. The
 //! other has the time of the last packet for the software; after the flip it stays, so the gap only grows. Two armed rules
-//! of one cell wait for each other.
+//! of one cell wait for each other: one of them is still armed after [`RULES`] further armings.
 //!
 //! Times are of 32 bits, in units of 256 ns ([`UNIT`]): bits 39 to 8 of a time stamp of Tofino. They wrap after 18 minutes.
 //! A rule that flipped and has had no change of its entry for nine minutes goes to the software once more: that
@@ -127,8 +127,8 @@ impl Observation {
     }
 
     /// Whether a packet of an armed rule passes. The gap is in units.
-    pub(crate) fn passes(&self, state: &mut State, now: Time, rule: u32, generation: u32, gap: u32) -> bool {
-        let cell = rule % RULES as u32;
+    pub(crate) fn passes(&self, state: &mut State, now: Time, generation: u32, gap: u32) -> bool {
+        let cell = generation % RULES as u32;
         let time = (u128::from(now.as_nanos()) / UNIT.as_nanos()) as u32;
         let times = [time.wrapping_sub(gap), time];
         match state.access(&self.note, cell, [generation, 0]) {
@@ -159,11 +159,11 @@ mod tests {
             Self { state: State::new(program), observation }
         }
 
-        /// A packet of a rule, whose gap is 100 us.
-        fn passes(&mut self, now: Time, rule: u32, generation: u32) -> bool {
+        /// A packet of an armed rule, whose gap is 100 us.
+        fn passes(&mut self, now: Time, generation: u32) -> bool {
             self.state.begin_pass(Side::Ingress);
             let gap = Arming { generation, gap: Span::from_micros(100) }.units() as u32;
-            self.observation.passes(&mut self.state, now, rule, generation, gap)
+            self.observation.passes(&mut self.state, now, generation, gap)
         }
     }
 
@@ -173,8 +173,7 @@ mod tests {
     #[test]
     fn a_rule_flips_after_a_gap() {
         let mut world = World::new();
-        let mut passes =
-            |micros: u64, generation| world.passes(Time::from_nanos(1000 * micros), 7, generation);
+        let mut passes = |micros: u64, generation| world.passes(Time::from_nanos(1000 * micros), generation);
         assert_eq!([0, 99, 150, 251, 252].map(|at| passes(at, 1)), [false, false, false, true, true]);
         assert_eq!([252, 300, 401].map(|at| passes(at, 2)), [false, false, true]);
     }
@@ -187,22 +186,26 @@ mod tests {
         let units = Arming { generation: 3, gap: Span::ZERO }.units() as u32;
         let mut passes = || {
             world.state.begin_pass(Side::Ingress);
-            world.observation.passes(&mut world.state, Time::from_secs(5), 7, 3, units)
+            world.observation.passes(&mut world.state, Time::from_secs(5), 3, units)
         };
         assert_eq!([passes(), passes(), passes()], [false, true, true]);
     }
 
-    // Input:  two armed rules of one cell.
-    // Output: neither flips while both have packets: each takes the cell from the other.
+    // Input:  two armed rules, the numbers of whose armings are as far apart as there are cells; two that were armed one after the other.
+    // Output: neither of the first flips while both have packets: each takes the cell from the other. The others do not meet.
     #[test]
     fn rules_of_one_cell_wait_for_each_other() {
         let mut world = World::new();
         let far = RULES as u32 + 7;
         for round in 0..4_u64 {
-            assert!(!world.passes(Time::from_secs(2 * round), 7, 1));
-            assert!(!world.passes(Time::from_secs(2 * round + 1), far, 2));
+            assert!(!world.passes(Time::from_secs(2 * round), 7));
+            assert!(!world.passes(Time::from_secs(2 * round + 1), far));
         }
-        assert!(world.passes(Time::from_secs(20), far, 2));
+        assert!(world.passes(Time::from_secs(20), far));
+        for (round, expected) in [false, true, true].into_iter().enumerate() {
+            let at = Time::from_secs(30 + 2 * round as u64);
+            assert_eq!([1, 2].map(|arming| world.passes(at, arming)), [expected; 2]);
+        }
     }
 
     // Input:  a rule with two packets 99 us apart, at each of 1,000 moments around the wrap of times after 18 minutes; and one
@@ -215,10 +218,10 @@ mod tests {
         for step in 0..1000_u64 {
             let at = Time::from_nanos(wrap - 200_000 + 333 * step);
             let generation = 1 + 2 * step as u32;
-            assert!(!world.passes(at, 7, generation));
-            assert!(!world.passes(at + Span::from_nanos(99_999), 7, generation), "{step}");
-            assert!(!world.passes(at, 7, generation + 1));
-            assert!(world.passes(at + Span::from_nanos(100_512), 7, generation + 1), "{step}");
+            assert!(!world.passes(at, generation));
+            assert!(!world.passes(at + Span::from_nanos(99_999), generation), "{step}");
+            assert!(!world.passes(at, generation + 1));
+            assert!(world.passes(at + Span::from_nanos(100_512), generation + 1), "{step}");
         }
     }
 

@@ -15,6 +15,7 @@ use super::layout::Layout;
 use super::pdr_treatment::unsupported;
 use super::session_state::SessionState;
 use super::template::RuleAction;
+use crate::SwitchPdr;
 use crate::armed::Arming;
 use crate::driver::Update;
 
@@ -110,13 +111,13 @@ pub(super) fn part(rules: &RuleSet, places: Places) -> RuleSet {
 
 impl Change {
     /// Arms new rules whose packets the software may still have, and frees the entries of rules that have flipped or
-    /// are gone. `state`: before the change.
+    /// are gone. `state`: before the change; `arm` arms a rule.
     pub(super) fn arm(
         &mut self,
         layout: &Layout,
         state: &SessionState,
         placement: Option<Placement>,
-        arming: Arming,
+        arm: &mut dyn FnMut(SwitchPdr) -> Arming,
         updates: &mut Vec<Update>,
     ) {
         let is_still_armed = |wanted: Direction| {
@@ -133,7 +134,7 @@ impl Change {
             match before {
                 None => {
                     let is_new = !state.places.has(from) || is_still_armed(from);
-                    placed.armed = is_new.then_some(arming);
+                    placed.armed = is_new.then(|| arm(placed.number));
                     first.extend(
                         placed
                             .armed
@@ -167,14 +168,20 @@ impl Change {
     }
 
     /// Arms all rules, and the updates that add them: the switch has lost the session's entries.
-    pub(super) fn rearm(&mut self, layout: &Layout, arming: Arming, updates: &mut Vec<Update>) {
-        let armed_table = layout.armed_key(crate::SwitchPdr(0)).map(|key| key.table);
+    pub(super) fn rearm(
+        &mut self,
+        layout: &Layout,
+        arm: &mut dyn FnMut(SwitchPdr) -> Arming,
+        updates: &mut Vec<Update>,
+    ) {
+        let armed_table = layout.armed_key(SwitchPdr(0)).map(|key| key.table);
         updates.retain(|update| match update {
             Update::Insert(entry) | Update::Modify(entry) => Some(entry.key.table) != armed_table,
             Update::Delete(_) | Update::SetMeter { .. } | Update::SetRegister { .. } => true,
         });
         let mut first = Vec::new();
         for placed in self.placed.values_mut() {
+            let arming = arm(placed.number);
             placed.armed = Some(arming);
             let is_fresh = self.fresh.iter().any(|(_, fresh)| *fresh == placed.number);
             let entry = layout.armed_entry(placed.number, arming).filter(|_| is_fresh);

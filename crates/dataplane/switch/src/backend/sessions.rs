@@ -176,10 +176,10 @@ impl Sessions {
     }
 
     /// All rules of a session are armed: the software has had their packets.
-    pub(super) fn rearm(&mut self, seid: Seid, arming: Arming) {
+    pub(super) fn rearm(&mut self, seid: Seid, arm: &mut dyn FnMut(SwitchPdr) -> Arming) {
         let Some(state) = self.states.get_mut(&seid) else { return };
         state.flipped.clear();
-        state.placed.values_mut().for_each(|placed| placed.armed = Some(arming));
+        state.placed.values_mut().for_each(|placed| placed.armed = Some(arm(placed.number)));
     }
 
     /// The number has retired. Returns its session.

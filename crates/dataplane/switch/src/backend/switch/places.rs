@@ -1,10 +1,11 @@
 //! Moves rules between the switch and the software behind it, where the software has all rules.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use causeway_dataplane::{ApplyError, Egress};
 use causeway_model::RuleSet;
 use causeway_types::{Direction, Seid, Span, Time, UrrId};
+use foldhash::fast::RandomState;
 
 use super::Switch;
 use crate::Count;
@@ -18,13 +19,21 @@ use crate::pendulum::Reading;
 /// What the moves of rules need beside the state of sessions.
 #[derive(Debug, Default)]
 pub(super) struct Placing {
-    /// Armings so far.
+    /// The number of the last arming.
     generation: u32,
     /// The gap of the last move: that of rules that are armed again after a restart of the switch.
     gap: Span,
     counted: VecDeque<Counted>,
     /// Packets of the software, which has ports of its own.
     pub(super) released: Vec<(Egress, Vec<u8>)>,
+}
+
+impl Placing {
+    /// An arming with a number of its own: so rules that are armed at the same time have different cells, while there are cells.
+    fn arm(&mut self, gap: Span) -> Arming {
+        self.generation = self.generation.wrapping_add(1).max(1);
+        Arming { generation: self.generation, gap }
+    }
 }
 
 /// Frames of a direction that the switch has forwarded since the last reading.
@@ -97,17 +106,15 @@ impl<D: SwitchDriver> Switch<D> {
         if !self.config.places {
             return;
         }
-        let arming = self.arming(self.placing.gap);
+        let (gap, placing) = (self.placing.gap, &mut self.placing);
+        let mut armings = HashMap::<_, _, RandomState>::default();
+        // One of each rule, although a write in progress may name it again.
+        let mut arm = |number| *armings.entry(number).or_insert_with(|| placing.arm(gap));
         let lost = self.recovery.lost_sessions(&self.sessions);
         for seid in &lost {
-            self.sessions.rearm(*seid, arming);
+            self.sessions.rearm(*seid, &mut arm);
         }
-        self.writer.rearm(&self.layout, &lost, arming);
-    }
-
-    fn arming(&mut self, gap: Span) -> Arming {
-        self.placing.generation = self.placing.generation.wrapping_add(1).max(1);
-        Arming { generation: self.placing.generation, gap }
+        self.writer.rearm(&self.layout, &lost, &mut arm);
     }
 
     /// Compiles the part of a session that the switch is to forward after an operation. A direction that it can no
@@ -134,7 +141,7 @@ impl<D: SwitchDriver> Switch<D> {
             }
             places = places.with(direction, is_on_switch);
         }
-        let arming = self.arming(placement.map_or(self.placing.gap, |it| it.gap));
+        let gap = placement.map_or(self.placing.gap, |it| it.gap);
         let (mut change, mut updates) = match self.compile_part(seid, rules, exhausted, places) {
             Err(error) if placement.is_some_and(|it| it.is_on_switch) => return Err(error),
             Err(_) => {
@@ -145,7 +152,7 @@ impl<D: SwitchDriver> Switch<D> {
         };
         change.places = places;
         if let Some(state) = self.sessions.get(seid) {
-            change.arm(&self.layout, state, placement, arming, &mut updates);
+            change.arm(&self.layout, state, placement, &mut |_| self.placing.arm(gap), &mut updates);
         }
         Ok((change, updates))
     }

@@ -146,9 +146,14 @@ impl Writer {
     }
 
     /// Arms the rules that writes in progress add to sessions whose entries the switch has lost.
-    pub(super) fn rearm(&mut self, layout: &Layout, lost: &BTreeSet<Seid>, arming: Arming) {
+    pub(super) fn rearm(
+        &mut self,
+        layout: &Layout,
+        lost: &BTreeSet<Seid>,
+        arm: &mut dyn FnMut(SwitchPdr) -> Arming,
+    ) {
         for write in self.writes.values_mut().filter(|write| lost.contains(&write.session)) {
-            write.change.rearm(layout, arming, &mut write.updates);
+            write.change.rearm(layout, arm, &mut write.updates);
         }
     }
 

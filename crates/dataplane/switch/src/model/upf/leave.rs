@@ -106,6 +106,6 @@ impl Upf {
             return false;
         };
         let [generation, gap] = [0, 1].map(|place| entry.parameters.get(place).map_or(0, |it| *it as u32));
-        !leaving.observation.passes(state, now, packet.rule, generation, gap)
+        !leaving.observation.passes(state, now, generation, gap)
     }
 }
