@@ -21,6 +21,7 @@ mod random;
 mod refusals;
 mod rules;
 mod runtime;
+mod tenants;
 mod thrift;
 mod tunnels_ipv6;
 mod world;

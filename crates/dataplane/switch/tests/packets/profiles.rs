@@ -51,6 +51,11 @@ impl Profile {
         !self.is_outer_ipv6 && !self.is_variant()
     }
 
+    /// Its packets come from VXLAN segments, and leave to such.
+    pub(crate) fn has_segments(&self) -> bool {
+        self.contract.table("vxlan_arrivals").is_some()
+    }
+
     /// It is built by another command than `make p4`.
     fn is_variant(&self) -> bool {
         self.has_applications || self.has_own_filters
@@ -77,6 +82,11 @@ pub(crate) fn outer_ipv6() -> Profile {
     Profile { is_outer_ipv6: true, ..Profile::of(&profiles::HIP4_OUTER_IPV6) }
 }
 
+/// The one whose rules are tenants'.
+pub(crate) fn thesis() -> Profile {
+    Profile::of(&profiles::THESIS)
+}
+
 /// The one that tells applications apart.
 pub(crate) fn applications() -> Profile {
     Profile { has_applications: true, ..Profile::of(&profiles::HIP4) }
@@ -91,7 +101,12 @@ pub(crate) fn own_filters() -> Profile {
 pub(crate) fn compile(profile: &Profile) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4");
     let base = profile.name.trim_end_matches("-outer-ipv6").to_uppercase().replace('-', "_");
-    let mut options = vec![format!("-DPROFILE_{base}"), "-DINNER_IPV6".to_owned()];
+    let mut options = vec![format!("-DPROFILE_{base}")];
+    if profile.has_segments() {
+        options.extend(["-DVXLAN", "-DFIREWALL", "-DACCOUNTING_PARTITIONS=1"].map(str::to_owned));
+    } else {
+        options.push("-DINNER_IPV6".to_owned());
+    }
     if profile.is_outer_ipv6 {
         options.push("-DOUTER_IPV6".to_owned());
     }
