@@ -110,7 +110,7 @@ impl Bmv2 {
             runtime.add_to_value_set("UpfParser.local_underlay", u32::from_be_bytes(UNDERLAY));
         }
         runtime.add_mirroring(1, CPU);
-        let reasons = profile.contract.drop_reasons;
+        let reasons = profile.drop_reasons();
         Self {
             runtime,
             reasons: reasons.get(1..).unwrap_or_default(),

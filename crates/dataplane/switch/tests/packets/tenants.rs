@@ -4,10 +4,12 @@
 
 use causeway_switch::driver::{EntryKey, FieldMatch, Rates, Update};
 
+use crate::bench::packets;
 use crate::bench::{Bench, Named, exactly, number};
 use crate::bmv2;
 use crate::frames::*;
 use crate::profiles;
+use crate::rules::{TO_N6, to_gnb};
 use crate::{CPU, N3, N6, N9};
 
 /// A VXLAN segment: VNI, the other end in the underlay, and our MAC address and the router's in the segment.
@@ -105,7 +107,7 @@ impl Bench {
     }
 
     /// All addresses are reached by this tenant's segment.
-    fn add_tenant(&mut self, tenant: u8, of: Segment) {
+    fn add_network(&mut self, tenant: u8, of: Segment) {
         self.add_segment(of, tenant);
         let hop = [
             ("port", of.port.into()),
@@ -118,6 +120,10 @@ impl Bench {
             ("destination", FieldMatch::Lpm { value: 0, prefix: 0 }),
         ];
         self.add("network_lpm", &keys, "hop", &hop);
+    }
+
+    fn add_tenant(&mut self, tenant: u8, of: Segment) {
+        self.add_network(tenant, of);
         // The tenant's TEIDs have a first octet of their own, and the last bits of the UE's address.
         let pool = FieldMatch::Ternary { value: number([10, 45, 0, 0]), mask: 0xffff_0000 };
         let teids = FieldMatch::Ternary {
@@ -128,9 +134,13 @@ impl Bench {
         self.add("source_guard", &keys, "pass", &[("tenant", tenant.into())]);
     }
 
-    fn add_gnb(&mut self, gnb: u16, address: [u8; 4]) -> EntryKey {
+    fn add_gnb(&mut self, gnb: u16, address: [u8; 4]) {
         let key = [("gnb", FieldMatch::Exact(gnb.into()))];
-        let entry = self.add("gnb_addresses", &key, "set_address", &[("tunnel", number(address))]);
+        self.add("gnb_addresses", &key, "set_address", &[("tunnel", number(address))]);
+        self.add_gnb_route(address);
+    }
+
+    fn add_gnb_route(&mut self, address: [u8; 4]) {
         let data = [
             ("port", N3.into()),
             ("source", mac(ACCESS.mac)),
@@ -139,7 +149,6 @@ impl Bench {
             ("segment", ACCESS.number.into()),
         ];
         self.add("tunnel_exact", &[("destination", FieldMatch::Exact(number(address)))], "tunnel_hop", &data);
-        entry
     }
 
     fn add_ue(&mut self, tenant: u8, ue: [u8; 4], teid: u32, gnb: u16) {
@@ -570,5 +579,64 @@ fn the_control_plane_sends_to_a_segment() {
             V4 { fragment: 0x4000, ..V4::udp(UPF_N3, GNB, (2152, 2152), &gtpu(0x30, 254, 0x11, &[], &[])) };
         let left = bench.expect(CPU, &command(ROUTE, 0, 0, &end_marker.octets()), N3);
         assert_eq!(left, leaving(ACCESS, [0; 4], 0, &end_marker.octets()));
+    });
+}
+
+// Input:  profiles `hip4` and `direct` with VXLAN and the firewall, with a UE in each tenant, both of the same address; packets both ways, from a segment of
+//         nobody, that the firewall denies, and that are too big.
+// Output: as in profile `thesis`: each tenant's packets stay its own, octet by octet; what is denied is usage of no rule.
+#[test]
+fn options_of_other_profiles_do_the_same() {
+    if !bmv2::is_inside() {
+        return bmv2::run_inside("tenants::options_of_other_profiles_do_the_same");
+    }
+    crate::bench::at_once(&profiles::with_segments(), |profile| {
+        let mut bench = Bench::bare(profile);
+        let is_direct = profile.name == "direct";
+        bench.add_segment(ACCESS, 0);
+        bench.add_network(1, FIRST);
+        bench.add_network(2, SECOND);
+        bench.add_gnb_route(GNB);
+        // In `direct` the second tenant's UE has another number, which is in its TEID.
+        let teids = [TEID, TEID + if is_direct { 0x0100 } else { 0x01_0000 }];
+        let pool = FieldMatch::Ternary { value: number([10, 45, 0, 0]), mask: 0xffff_ff00 };
+        let mut rules = Vec::new();
+        for (place, teid) in teids.into_iter().enumerate() {
+            let tenant = place as u128 + 1;
+            let teids = FieldMatch::Ternary { value: u128::from(teid & 0xff_ff00), mask: 0xff_ff00 };
+            let difference = FieldMatch::Ternary { value: u128::from(teid & 0xff00), mask: 0xffff };
+            let keys = [("teid", teids), ("source", pool), ("difference", difference)];
+            bench.add("source_guard", &keys, "pass", &[("tenant", tenant)]);
+            rules.push(bench.uplink(teid, 1, 0, TO_N6));
+            let to_ue = to_gnb(0x11 * tenant as u32);
+            if is_direct {
+                let keys = [("tenant", FieldMatch::Exact(tenant)), ("ue_address", pool)];
+                let offset = 0x14_0000 + u128::from(teid & 0xff00);
+                bench.add("ue_pools", &keys, "set_session_ipv4", &[("offset", offset)]);
+                bench.downlink([10, 45, (teid >> 8) as u8, 7], 0, to_ue);
+            } else {
+                let ue = FieldMatch::Exact(number(UE));
+                let keys = [("tenant", FieldMatch::Exact(tenant)), ("ue_address", ue)];
+                bench.rule("dl_from_n6_simple", &keys, 1, "dl_template", 0, to_ue);
+            }
+        }
+        for (place, (teid, of)) in teids.into_iter().zip([FIRST, SECOND]).enumerate() {
+            let left = bench.expect(N3, &from_access(teid, &request()), N6);
+            assert_eq!(left, leaving(of, UE, 0, &request().hop().octets()), "{}", profile.name);
+            let left = bench.expect(N6, &arriving(of, &reply().octets()), N3);
+            let inside = to_gnb_tunnel(0x11 * (place as u32 + 1), &reply().hop().octets());
+            assert_eq!(left, leaving(ACCESS, UE, 0, &inside), "{}", profile.name);
+        }
+        let foreign = Segment { vni: 9, ..FIRST };
+        bench.expect_drop(N6, &arriving(foreign, &reply().octets()), "unknown_segment");
+        bench.expect_drop(N6, &arriving(ACCESS, &reply().octets()), "unknown_ue");
+        bench.add_firewall("firewall_uplink", 1, &[("protocol", exactly(6_u8, 8))], "deny");
+        bench.add_firewall("firewall_downlink", 1, &[], "deny");
+        bench.expect_drop(N3, &from_access(teids[0], &V4 { protocol: 6, ..request() }), "firewall_uplink");
+        bench.expect_drop(N6, &arriving(SECOND, &reply().octets()), "firewall_downlink");
+        assert_eq!(packets(&bench.usage(&rules[0])), (1, 1), "{}", profile.name);
+        let long = V4 { payload: udp((1, 2), &[7; 1450 - 27]), ..request() };
+        bench.expect_drop(N3, &from_access(teids[1], &long), "too_big");
+        assert_eq!(packets(&bench.usage(&rules[1])), (2, 1), "{}", profile.name);
     });
 }
