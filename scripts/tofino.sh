@@ -12,6 +12,20 @@ preprocess() {
 # last_stage FOLDER: the highest stage that is used.
 last_stage() { sed -nE 's/^stage ([0-9]+) (ingress|egress|ghost):.*/\1/p' "$1"/pipe/*.bfa | sort -n | tail -n 1; }
 
+# blocks FOLDER KIND: how many blocks of memory all tables take together: of TCAM, or of SRAM.
+blocks() {
+    awk -v kind="$2" '
+        /^stage / { table = "" }
+        /^  [a-z_]+ [^ ]+( [0-9]+)?:$/ { table = $1; listing = 0 }
+        /^ *column:/ { listing = 1; sub(/^ *column:/, ""); count($0); next }
+        /^ *- / { if (listing) count($0); next }
+        { listing = 0 }
+        function count(text) {
+            if (table != "" && (table == "ternary_match") == (kind == "tcam")) all += gsub(/[0-9]+/, "", text)
+        }
+        END { print all + 0 }' "$1"/pipe/*.bfa
+}
+
 # matches FOLDER: how many states of the parsers match anything.
 matches() {
     awk '/^[^ ]/ { parser = /^parser (ingress|egress|ghost)/ }

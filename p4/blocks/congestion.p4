@@ -6,11 +6,11 @@
 #define OUTER_ECN hdr.outer_ipv4.ecn
 #endif
 
-// By the outer mark and the user packet's.
-#define ECN_TABLE(name, inner, set) \
+// By the outer mark and that of the packet inside.
+#define ECN_TABLE(name, outer, inner, keep, set, lost) \
     @hidden \
     table name { \
-        key = { OUTER_ECN : exact; inner : exact; } \
+        key = { outer : exact; inner : exact; } \
         actions = { keep; set; lost; } \
         const default_action = keep(); \
         const entries = { \
@@ -33,14 +33,14 @@ control Congestion(inout headers_t hdr, inout metadata_t meta) {
         hdr.inner_ipv4.ecn = ecn;
     }
 
-    ECN_TABLE(ecn_ipv4, hdr.inner_ipv4.ecn, set_ipv4)
+    ECN_TABLE(ecn_ipv4, OUTER_ECN, hdr.inner_ipv4.ecn, keep, set_ipv4, lost)
 
 #ifdef INNER_IPV6
     action set_ipv6(bit<2> ecn) {
         hdr.inner_ipv6.ecn = ecn;
     }
 
-    ECN_TABLE(ecn_ipv6, hdr.inner_ipv6.ecn, set_ipv6)
+    ECN_TABLE(ecn_ipv6, OUTER_ECN, hdr.inner_ipv6.ecn, keep, set_ipv6, lost)
 #endif
 
     apply {

@@ -4,6 +4,7 @@
 // - `hip4`: three tables of action templates, each row for a range of PDR_IDs (section 4.3).
 // - `direct`: a table of templates for each direction, by the number in the session's entry; rules with entries of their own have it all.
 // - `red`, `red-spt`: nothing, the rules have it all.
+// - `thesis`: nothing but whether there is an address to send to.
 //
 // PDR_ID 0 is no rule.
 
@@ -143,6 +144,13 @@ control Forwarding(inout metadata_t meta) {
         }
     }
 #endif
+#elif defined(PROFILE_THESIS)
+    // The UE's entry names a gNB without an address.
+    apply {
+        if (meta.forward == Forward.ENCAPSULATE && meta.tunnel == 0) {
+            meta.drop_reason = DropReason.NO_FORWARDING;
+        }
+    }
 #else
     apply {}
 #endif

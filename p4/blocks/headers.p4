@@ -6,6 +6,17 @@
 #include "../contract/reasons.p4"
 #include "optional_metadata.p4"
 
+#if defined(VXLAN) && defined(OUTER_IPV6)
+#error "VXLAN is for tunnels over IPv4"
+#endif
+#ifdef PROFILE_THESIS
+// The width of a gNB's number.
+#ifndef GNB_BITS
+#define GNB_BITS 13
+#endif
+#define TENANT_BITS 8
+#endif
+
 typedef bit<48> mac_t;
 typedef bit<32> teid_t;
 typedef bit<24> rule_t;
@@ -17,6 +28,8 @@ typedef rule_t rule_word_t;
 #endif
 typedef bit<16> meter_index_t;
 typedef bit<6> qfi_t;
+// Zero is whoever comes without a segment.
+typedef bit<8> tenant_t;
 #ifdef APPLICATION_DETECTION
 typedef bit<4> application_t;
 #endif
@@ -35,6 +48,11 @@ const bit<16> ETHERTYPE_CPU = 0x88b5;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<16> PORT_GTPU = 2152;
+#ifdef VXLAN
+const bit<16> PORT_VXLAN = 4789;
+// In front of an IP packet in a segment: UDP 8, VXLAN 8, Ethernet 14.
+const bit<16> VXLAN_OCTETS = 30;
+#endif
 const bit<8> GTPU_G_PDU = 255;
 const bit<8> EXTENSION_PDU_SESSION_CONTAINER = 0x85;
 // Octets in front of the user packet in what we send: UDP 8, GTP-U 8, optional fields 4, PDU Session Container 4.
@@ -160,6 +178,17 @@ header passed_h {
     varbit<120> octets;
 }
 
+#ifdef VXLAN
+// RFC 7348 section 5.
+header vxlan_h {
+    // Bit 3: the VNI is valid.
+    bit<8> flags;
+    bit<24> reserved;
+    bit<24> vni;
+    bit<8> reserved_too;
+}
+#endif
+
 #ifdef HEAVY_HITTERS
 // In front of a frame that passes a second time. Tofino 1 has eight octets there.
 header second_pass_h {
@@ -181,6 +210,12 @@ struct headers_t {
     TARGET_HEADERS
     ethernet_h ethernet;
     cpu_h cpu;
+#ifdef VXLAN
+    ipv4_h underlay_ipv4;
+    udp_h underlay_udp;
+    vxlan_h vxlan;
+    ethernet_h segment_ethernet;
+#endif
     ipv4_h outer_ipv4;
 #ifdef OUTER_IPV6
     outer_ipv6_h outer_ipv6;
@@ -311,6 +346,24 @@ struct metadata_t {
     bit<16> teid_low;
     bit<16> session_low;
 #endif
+#endif
+#ifdef VXLAN
+    tenant_t tenant;
+    // 1: the frame is of no segment of ours.
+    bit<1> is_unknown_segment;
+    // The segment that the packet leaves to, 0 for none; octets of the IP packet in it, and how many more would be too many: 0 if it is too big.
+    bit<8> segment;
+    bit<16> segment_length;
+    bit<16> room;
+    // The source port in the underlay.
+    bit<16> flow_port;
+#endif
+#ifdef FIREWALL
+    // 1: the operator's firewall denies the packet.
+    bit<1> is_denied;
+#endif
+#ifdef PROFILE_THESIS
+    bit<GNB_BITS> gnb;
 #endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
     bit<16> checksum_residue;

@@ -14,6 +14,9 @@
 // Addresses of the UPF at which GTP-U arrives: first the whole IPv4 address, then the first 64 bits of the IPv6 address, a
 // network that no UE has.
 value_set<bit<32>>(SIZE_LOCAL) local_ipv4;
+#ifdef VXLAN
+value_set<bit<32>>(SIZE_LOCAL) local_underlay;
+#endif
 #ifdef OUTER_IPV6
 value_set<bit<32>>(SIZE_LOCAL) local_ipv6_high;
 value_set<bit<32>>(SIZE_LOCAL) local_ipv6_low;
@@ -67,7 +70,62 @@ state whole_packet {
     transition accept;
 }
 
+#ifdef VXLAN
 state ipv4 {
+    ipv4_h front = pkt.lookahead<ipv4_h>();
+    transition select(front.dst) {
+        local_underlay: underlay_ipv4;
+        default: ipv4_of_segment;
+    }
+}
+
+state underlay_ipv4 {
+    pkt.extract(hdr.underlay_ipv4);
+    transition select(
+        hdr.underlay_ipv4.ihl, hdr.underlay_ipv4.flags, hdr.underlay_ipv4.fragment_offset, hdr.underlay_ipv4.protocol
+    ) {
+        (5, 0 &&& 1, 0, PROTOCOL_UDP): underlay_udp;
+        default: local;
+    }
+}
+
+state underlay_udp {
+    pkt.extract(hdr.underlay_udp);
+    transition select(hdr.underlay_udp.dst) {
+        PORT_VXLAN: vxlan;
+        default: local;
+    }
+}
+
+state vxlan {
+    pkt.extract(hdr.vxlan);
+    transition select(hdr.vxlan.flags) {
+        8 &&& 8: segment_frame;
+        default: malformed_vxlan;
+    }
+}
+
+state malformed_vxlan {
+    meta.drop_reason = DropReason.MALFORMED_VXLAN;
+    transition accept;
+}
+
+state segment_frame {
+    pkt.extract(hdr.segment_ethernet);
+    transition select(hdr.segment_ethernet.ether_type) {
+        ETHERTYPE_IPV4: ipv4_of_segment;
+        ETHERTYPE_IPV6: ipv6;
+        ETHERTYPE_ARP: arp;
+        default: unsupported_frame;
+    }
+}
+
+#define IPV4_STATE ipv4_of_segment
+#else
+#define IPV4_STATE ipv4
+#endif
+
+state IPV4_STATE {
     ipv4_h front = pkt.lookahead<ipv4_h>();
     transition select(front.dst) {
         local_ipv4: outer_ipv4;

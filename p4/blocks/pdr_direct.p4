@@ -53,7 +53,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     @id(20)
     table ue_pools {
-        key = { hdr.inner_ipv4.dst : ternary @name("ue_address"); }
+        key = { TENANT_KEY hdr.inner_ipv4.dst : ternary @name("ue_address"); }
         actions = { set_session_ipv4; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 64;
@@ -122,7 +122,7 @@ control SessionIndex(inout headers_t hdr, inout metadata_t meta) {
 
     @id(32)
     table ue_pools_ipv6 {
-        key = { hdr.inner_ipv6.dst[127:64] : ternary @name("ue_prefix"); }
+        key = { TENANT_KEY hdr.inner_ipv6.dst[127:64] : ternary @name("ue_prefix"); }
         actions = { set_session_ipv6; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 64;

@@ -103,6 +103,7 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(25)
     table dl_from_n6_complex {
         key = {
+            TENANT_KEY
             hdr.inner_ipv4.dst : exact @name("ue_address");
             FILTER_KEYS_IPV4(hdr.inner_ipv4.src)
         }
@@ -113,7 +114,7 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
 
     @id(26)
     table dl_from_n6_simple {
-        key = { hdr.inner_ipv4.dst : exact @name("ue_address"); }
+        key = { TENANT_KEY hdr.inner_ipv4.dst : exact @name("ue_address"); }
         actions = { TUNNEL_ACTIONS @defaultonly NoAction; }
         const default_action = NoAction();
         size = SIZE_N6_SIMPLE;
@@ -147,6 +148,7 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
     @id(32)
     table dl_from_n6_complex_ipv6 {
         key = {
+            TENANT_KEY
             hdr.inner_ipv6.dst[127:64] : exact @name("ue_prefix");
             FILTER_KEYS_IPV6(hdr.inner_ipv6.src)
         }
@@ -157,7 +159,7 @@ control PdrMatching(inout headers_t hdr, inout metadata_t meta) {
 
     @id(33)
     table dl_from_n6_simple_ipv6 {
-        key = { hdr.inner_ipv6.dst[127:64] : exact @name("ue_prefix"); }
+        key = { TENANT_KEY hdr.inner_ipv6.dst[127:64] : exact @name("ue_prefix"); }
         actions = { TUNNEL_ACTIONS @defaultonly NoAction; }
         const default_action = NoAction();
         size = SIZE_IPV6_SIMPLE;

@@ -5,13 +5,28 @@
 // inside a condition on another's result but for the rule's. A target with stages places them beside each other then.
 
 // The packet is whole, its source is its UE's, and its mark of congestion has been kept: its rule is for it.
-#define IS_SOUND (meta.is_cut_short == 0 && meta.is_spoofed == 0 && meta.is_congested == 0)
+#ifdef VXLAN
+#define IS_OF_SEGMENT && meta.is_unknown_segment == 0
+#else
+#define IS_OF_SEGMENT
+#endif
+#ifdef FIREWALL
+#define IS_PERMITTED && meta.is_denied == 0
+#else
+#define IS_PERMITTED
+#endif
+#define IS_SOUND (meta.is_cut_short == 0 && meta.is_spoofed == 0 && meta.is_congested == 0 IS_OF_SEGMENT IS_PERMITTED)
 
 #include "../contract/reasons.p4"
 #include "../contract/sizes.p4"
+#include "rules.p4"
+#ifdef PROFILE_THESIS
+#include "ue_gnb.p4"
+#endif
 #include "source_guard.p4"
 #include "congestion.p4"
-#include "rules.p4"
+#include "vxlan.p4"
+#include "firewall.p4"
 #include "forwarding.p4"
 #if defined(PROFILE_DIRECT)
 #include "pdr_direct.p4"
@@ -19,6 +34,8 @@
 #include "pdr_filters.p4"
 #elif defined(PROFILE_BASELINE) || defined(PROFILE_RED)
 #include "pdr_unsplit.p4"
+#elif defined(PROFILE_THESIS)
+#include "pdr_tenants.p4"
 #elif defined(APPLICATION_DETECTION)
 #include "pdr_applications.p4"
 #else
@@ -71,11 +88,25 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     Queueing() queueing;
     Punting() punting;
     Verdict() verdict;
+#ifdef VXLAN
+    VxlanRemoval() vxlan_removal;
+    UnderlayCongestion() underlay_congestion;
+    FlowPort() flow_port;
+    VxlanAddition() vxlan_addition;
+#endif
+#ifdef FIREWALL
+    Firewall() firewall;
+#endif
 #ifdef HEAVY_HITTERS
     HeavyHitters() heavy;
 #endif
 
     apply {
+#ifdef VXLAN
+        vxlan_removal.apply(hdr, meta);
+        underlay_congestion.apply(hdr, meta);
+        flow_port.apply(hdr, meta);
+#endif
 #ifdef PROFILE_DIRECT
         if (hdr.cpu.isValid()) {
             commands.apply(hdr, meta TARGET_ARGUMENTS);
@@ -100,6 +131,14 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             source.apply(hdr, meta);
             congestion.apply(hdr, meta);
         }
+#ifdef FIREWALL
+        firewall.apply(hdr, meta);
+#endif
+#ifdef VXLAN
+        if (meta.has_user_packet == 1) {
+            TAKE_SEGMENT_AWAY
+        }
+#endif
         user_packet.apply(hdr, meta);
         closed.apply(hdr, meta);
 #ifdef PROFILE_DIRECT
@@ -164,12 +203,18 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         }
         rewrite.apply(hdr, meta);
         routing.apply(hdr, meta TARGET_ARGUMENTS);
+#ifdef VXLAN
+        vxlan_addition.apply(hdr, meta TARGET_ARGUMENTS);
+#endif
         if (meta.punt != PuntReason.NONE) {
             punting.apply(meta TARGET_ARGUMENTS);
         }
 #else
         rewrite.apply(hdr, meta);
         routing.apply(hdr, meta TARGET_ARGUMENTS);
+#ifdef VXLAN
+        vxlan_addition.apply(hdr, meta TARGET_ARGUMENTS);
+#endif
         // Either says the queue: neither waits for the other then.
         if (meta.punt != PuntReason.NONE) {
             punting.apply(meta TARGET_ARGUMENTS);

@@ -6,14 +6,27 @@ control Routing(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         meta.has_no_route = 1;
     }
 
-    action hop(bit<9> port, mac_t source, mac_t neighbour) {
+#ifdef VXLAN
+// The segment that the packet leaves to, 0 for none; the port is the segment's then.
+#define SEGMENT_PARAM , bit<8> segment
+#define LEAVE_TO_SEGMENT(octets) \
+    meta.segment = segment; \
+    meta.segment_length = octets;
+#else
+#define SEGMENT_PARAM
+#define LEAVE_TO_SEGMENT(octets)
+#endif
+
+    action hop(bit<9> port, mac_t source, mac_t neighbour SEGMENT_PARAM) {
+        LEAVE_TO_SEGMENT(meta.length)
         EGRESS_PORT = port;
         hdr.ethernet.src = source;
         hdr.ethernet.dst = neighbour;
     }
 
     // `address` is the UPF's own on that way.
-    action tunnel_hop(bit<9> port, mac_t source, mac_t neighbour, tunnel_address_t address) {
+    action tunnel_hop(bit<9> port, mac_t source, mac_t neighbour, tunnel_address_t address SEGMENT_PARAM) {
+        LEAVE_TO_SEGMENT(hdr.outer_ipv4.length)
         EGRESS_PORT = port;
         hdr.ethernet.src = source;
         hdr.ethernet.dst = neighbour;
@@ -42,7 +55,7 @@ control Routing(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 
     @id(72)
     table network_exact {
-        key = { hdr.inner_ipv4.dst : exact @name("destination"); }
+        key = { TENANT_KEY hdr.inner_ipv4.dst : exact @name("destination"); }
         actions = { hop; @defaultonly NoAction; }
         const default_action = NoAction();
         size = SIZE_ROUTE_EXACT;
@@ -50,7 +63,7 @@ control Routing(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 
     @id(73)
     table network_lpm {
-        key = { hdr.inner_ipv4.dst : lpm @name("destination"); }
+        key = { TENANT_KEY hdr.inner_ipv4.dst : lpm @name("destination"); }
         actions = { hop; @defaultonly no_route; }
         const default_action = no_route();
         size = SIZE_ROUTE_LPM;
@@ -59,7 +72,7 @@ control Routing(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #ifdef INNER_IPV6
     @id(74)
     table network_lpm_ipv6 {
-        key = { hdr.inner_ipv6.dst : lpm @name("destination"); }
+        key = { TENANT_KEY hdr.inner_ipv6.dst : lpm @name("destination"); }
         actions = { hop; @defaultonly no_route; }
         const default_action = no_route();
         size = SIZE_IPV6_ROUTE;

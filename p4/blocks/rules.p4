@@ -46,6 +46,13 @@
     meta.teid_in[23:0] : exact @name("teid"); \
     meta.qfi_in : ternary @name("qfi");
 
+// A UE's address is one in its tenant.
+#ifdef VXLAN
+#define TENANT_KEY meta.tenant : exact @name("tenant");
+#else
+#define TENANT_KEY
+#endif
+
 // The parts of a forwarding decision, wherever a profile keeps them.
 #define DO_DECAPSULATE(mark_, dscp_, notify_) \
     meta.forward = Forward.DECAPSULATE; \
@@ -68,6 +75,18 @@
     PUT_VERSION \
     META_DSCP = dscp_; \
     meta.notify = notify_;
+
+#ifdef PROFILE_THESIS
+// The rule of a tenant in a direction, which is its meter, too.
+#define UPLINK_OF_TENANT \
+    meta.rule = 16w1 ++ tenant; \
+    meta.meter = 8w1 ++ tenant; \
+    meta.forward = Forward.DECAPSULATE;
+#define DOWNLINK_OF_TENANT \
+    meta.rule = 16w2 ++ meta.tenant; \
+    meta.meter = 8w0 ++ meta.tenant; \
+    meta.forward = Forward.ENCAPSULATE;
+#endif
 
 #define DO_BUFFER(notify_) \
     meta.buffer = 1; \

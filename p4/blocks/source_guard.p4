@@ -5,6 +5,13 @@
 // last bits are equal, that is, their difference is zero there. TEIDs without a UE address (N9 downlink) have a row that only
 // names them. What no row is for is dropped: an empty guard lets nothing out of a tunnel.
 
+// With VXLAN the row says the tenant, too: that of the TEIDs, which says where a packet is routed.
+
+// What a profile without uplink rules does with the packet of a tenant.
+#ifndef UPLINK_OF_TENANT
+#define UPLINK_OF_TENANT
+#endif
+
 // What the table is asked takes a stage before it, so it stands apart, in front of all else.
 control SourceDifference(in headers_t hdr, inout metadata_t meta) {
     apply {
@@ -20,7 +27,15 @@ control SourceDifference(in headers_t hdr, inout metadata_t meta) {
 }
 
 control SourceGuard(inout headers_t hdr, inout metadata_t meta) {
+#ifdef VXLAN
+    // TEIDs of a row are of one tenant.
+    action pass(tenant_t tenant) {
+        meta.tenant = tenant;
+        UPLINK_OF_TENANT
+    }
+#else
     action pass() {}
+#endif
 
     action refuse() {
         meta.is_spoofed = 1;

@@ -109,6 +109,17 @@ control UpfComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
             },
             hdr.outer_ipv4.checksum, HashAlgorithm.csum16
         );
+#ifdef VXLAN
+        update_checksum(
+            hdr.underlay_ipv4.isValid() && meta.segment != 0,
+            {
+                hdr.underlay_ipv4.version, hdr.underlay_ipv4.ihl, hdr.underlay_ipv4.dscp, hdr.underlay_ipv4.ecn, hdr.underlay_ipv4.length,
+                hdr.underlay_ipv4.identification, hdr.underlay_ipv4.flags, hdr.underlay_ipv4.fragment_offset, hdr.underlay_ipv4.ttl,
+                hdr.underlay_ipv4.protocol, hdr.underlay_ipv4.src, hdr.underlay_ipv4.dst
+            },
+            hdr.underlay_ipv4.checksum, HashAlgorithm.csum16
+        );
+#endif
         update_checksum(
             hdr.inner_ipv4.isValid() && !meta.bad_checksum,
             {

@@ -47,6 +47,19 @@ enum bit<8> DropReason {
     UNROUTABLE = 18,
     // The same for an address or a group of the link.
     LINK_LOCAL = 19
+#if defined(FIREWALL) || defined(VXLAN)
+    ,
+    // The operator's firewall denies a packet of a UE.
+    FIREWALL_UPLINK = 20,
+    // It denies a packet to a UE.
+    FIREWALL_DOWNLINK = 21,
+    // No segment has this VNI, other end and MAC address.
+    UNKNOWN_SEGMENT = 22,
+    // The VXLAN header does not say that its VNI is valid.
+    MALFORMED_VXLAN = 23,
+    // The packet exceeds the MTU of the segment that it leaves to.
+    TOO_BIG = 24
+#endif
 }
 
 // Cells that `drops` has: room for more reasons without another size.

@@ -53,8 +53,15 @@
 #endif
 #define RULES_WITH_ENTRIES (SIZE_N9_SIMPLE + SIZE_DL_FROM_N9_SIMPLE + 3 * SIZE_COMPLEX)
 
+// Profile `thesis`: UEs, in all tenants, and its rules: one for each tenant and direction, with a meter each.
+#ifndef UES
+#define UES 524288
+#endif
+
 // Rules of all kinds: what an accounting table must hold when there is but one on each side.
-#if defined(PROFILE_BASELINE) || defined(PROFILE_RED)
+#if defined(PROFILE_THESIS)
+#define RULES 512
+#elif defined(PROFILE_BASELINE) || defined(PROFILE_RED)
 #define RULES (2 * SIMPLE_UES + SIZE_ALL_COMPLEX)
 #else
 #define RULES (2 * SIZE_N6_SIMPLE + SIZE_N9_SIMPLE + SIZE_DL_FROM_N9_SIMPLE + 3 * SIZE_COMPLEX)
@@ -69,7 +76,11 @@
 
 // One rule in eight has a meter; cell 0 is for rules without one. Tofino 1 places no more than about 36,000 as one, so
 // there are two of half the size where more are wanted.
+#ifdef PROFILE_THESIS
+#define SIZE_METERS RULES
+#else
 #define SIZE_METERS (RULES / 8)
+#endif
 // Profile `hip4`: rules with a meter; more than meters where rules share one.
 #ifndef SIZE_METERED_RULES
 #define SIZE_METERED_RULES SIZE_METERS
@@ -110,6 +121,12 @@
 #define SIZE_QUEUES 192
 // Addresses that UEs do not reach, as prefixes; for each IP version.
 #define SIZE_CLOSED 512
+// VXLAN: segments with their tenants. Firewall: rows in each direction, as in the thesis' measurements.
+#define SIZE_SEGMENTS 256
+#define SIZE_FIREWALL 1024
+#define SIZE_FIREWALL_IPV6 256
+// Profile `thesis`: rows that say the QoS flow.
+#define SIZE_FLOWS 512
 
 // IPv6 inside: rows of their own, for their keys are four times as wide.
 #define SIZE_IPV6_SIMPLE 1024

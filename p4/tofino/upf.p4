@@ -133,6 +133,9 @@ control UpfIngressDeparser(
 ) {
     Checksum() outer_checksum;
     Checksum() inner_checksum;
+#ifdef VXLAN
+    Checksum() underlay_checksum;
+#endif
     Mirror() mirror;
 #ifdef HEAVY_HITTERS
     Resubmit(HEAVY_SECOND_PASS) second_pass;
@@ -162,6 +165,15 @@ control UpfIngressDeparser(
                 hdr.outer_ipv4.protocol, hdr.outer_ipv4.src, hdr.outer_ipv4.dst
             });
         }
+#ifdef VXLAN
+        if (hdr.underlay_ipv4.isValid()) {
+            hdr.underlay_ipv4.checksum = underlay_checksum.update({
+                hdr.underlay_ipv4.version, hdr.underlay_ipv4.ihl, hdr.underlay_ipv4.dscp, hdr.underlay_ipv4.ecn, hdr.underlay_ipv4.length,
+                hdr.underlay_ipv4.identification, hdr.underlay_ipv4.flags, hdr.underlay_ipv4.fragment_offset, hdr.underlay_ipv4.ttl,
+                hdr.underlay_ipv4.protocol, hdr.underlay_ipv4.src, hdr.underlay_ipv4.dst
+            });
+        }
+#endif
         // What changes, and the sum of what does not: so options need not be summed again.
         if (hdr.inner_ipv4.isValid()) {
             hdr.inner_ipv4.checksum = inner_checksum.update({

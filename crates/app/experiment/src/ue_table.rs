@@ -85,7 +85,7 @@ pub fn run(progress: &mut Progress) -> Result<Outcome, ExperimentError> {
         table: table(arch, &rows),
         goals,
         notes: vec![
-            "No time is in this table. The thesis' figures were compiled; no compiler was run here.".into(),
+            "No time is in this table. The thesis' figures were compiled; no compiler was run here. What p4c placed of such tables is in docs/capacity.md.".into(),
             "These are sizes of one table, not of a UPF: nothing is counted, no rate is held, and the uplink has no table. `hip4-fig10` has \
              complete UPFs."
                 .into(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::architecture::Architecture;
 use crate::draw::with_thousands_separators;
 use crate::error::PlanError;
-use crate::outcomes::{Outcome, SWEEPS, Sweep, all};
+use crate::outcomes::{Outcome, SWEEPS, Sweep, UeOutcome, all, ue_outcomes};
 use crate::profiles::{Population, Profile, Program};
 use crate::search::largest;
 
@@ -27,7 +27,7 @@ pub struct Comparison {
     pub name: &'static str,
     /// The source of the compiler's figure.
     pub source: &'static str,
-    /// Complex UEs to simple ones.
+    /// Complex UEs to simple ones; `-` where there are no such.
     pub ratio: String,
     /// The largest population that the compiler is known to fit.
     pub compiled: u32,
@@ -61,6 +61,10 @@ impl Accuracy {
         for outcome in all() {
             at(&format!("{} at {}", outcome.name, outcome.ratio));
             capacities.push(compare(&outcome)?);
+        }
+        for outcome in ue_outcomes() {
+            at(outcome.name);
+            capacities.push(compare_ues(&outcome)?);
         }
         let sweeps = SWEEPS.iter().map(sides).collect::<Result<_, _>>()?;
         Ok(Self { capacities, sweeps })
@@ -97,6 +101,24 @@ fn compare(outcome: &Outcome) -> Result<Comparison, PlanError> {
         deviation,
     })
 }
+
+/// The same for tables of UEs and gNBs.
+fn compare_ues(outcome: &UeOutcome) -> Result<Comparison, PlanError> {
+    let planned = outcome.table.largest(&Architecture::TOFINO1)?;
+    let nearest = planned.clamp(outcome.fits, outcome.below.map_or(u32::MAX, |below| below - 1));
+    Ok(Comparison {
+        name: outcome.name,
+        source: UE_SOURCE,
+        ratio: "-".to_owned(),
+        compiled: outcome.fits,
+        below: outcome.below,
+        planned,
+        deviation: (f64::from(planned) / f64::from(nearest) - 1.0) * 100.0,
+    })
+}
+
+/// Where compiled tables of UEs and gNBs are.
+const UE_SOURCE: &str = "docs/capacity.csv, p4c 9.13.4";
 
 fn sides(sweep: &Sweep) -> Result<SweepComparison, PlanError> {
     let limit = planned(&Program::of(Profile::Baseline), sweep.ratio)?.simple / Population::STEP;

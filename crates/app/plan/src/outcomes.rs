@@ -1,6 +1,6 @@
 //! Known results of compilers: the reference for the planner.
 
-use crate::profiles::{Counting, Filters, Indexed, Profile, Program, Ratio};
+use crate::profiles::{Counting, Entry, Filters, Found, Indexed, Profile, Program, Ratio, UeTable};
 
 /// The largest population that a compiler found to fit.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +115,58 @@ fn own() -> impl Iterator<Item = Outcome> {
         outcome("own direct, unique filters", Profile::Direct, 5, 114, None),
     ]
     .into_iter()
+}
+
+/// The largest table of UEs and gNBs that a compiler found to fit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct UeOutcome {
+    /// The form, as in `docs/capacity.csv`.
+    pub name: &'static str,
+    /// The tables in the planner.
+    pub table: UeTable,
+    /// The most UEs that fit.
+    pub fits: u32,
+    /// The fewest UEs that do not.
+    pub below: Option<u32>,
+}
+
+/// The sizes that were compiled on Tofino 1 ([capacity.csv](../../../docs/capacity.csv), rows of `p4/capacity-ue`). The form whose
+/// entries have constants is not among them: how the compiler places its operands in containers is not modelled.
+pub fn ue_outcomes() -> Vec<UeOutcome> {
+    let by_address = |entry| UeTable { entry, found: Found::ByAddress };
+    let by = |found| UeTable { entry: Entry::Number(13), found };
+    let tenant = |entry| UeTable { entry, found: Found::ByTenant };
+    let forms = [
+        ("ue-1", by_address(Entry::Address)),
+        ("ue-2-13", by_address(Entry::Number(13))),
+        ("ue-2-16", by_address(Entry::Number(16))),
+        ("ue-2-13-released", by_address(Entry::NumberAlone(13))),
+        ("ue-2-16-released", by_address(Entry::NumberAlone(16))),
+        ("ue-number-13", by(Found::ByNumber)),
+        ("ue-index-13", by(Found::ByIndex)),
+        ("ue-tenant-1", tenant(Entry::Address)),
+        ("ue-tenant-2-13", tenant(Entry::Number(13))),
+    ];
+    forms.into_iter().filter_map(|(name, table)| limits(name, table)).collect()
+}
+
+/// Sizes that were compiled, as `p4/capacity` and `p4/capacity-ue` write them.
+const COMPILED: &str = include_str!("../../../../docs/capacity.csv");
+/// Stages of Tofino 1.
+const STAGES: u32 = 12;
+
+/// What is known of a form: the largest size that fitted, and the smallest above it that did not.
+fn limits(name: &'static str, table: UeTable) -> Option<UeOutcome> {
+    let sizes = COMPILED.lines().filter_map(|line| {
+        let columns: Vec<&str> = line.split(',').collect();
+        let [_, _, form, _, _, _, _, _, _, ues, stages, ..] = columns[..] else { return None };
+        let fits = stages.parse::<u32>().is_ok_and(|stages| stages <= STAGES);
+        (form == name).then_some((ues.parse::<u32>().ok()?, fits))
+    });
+    let sizes: Vec<(u32, bool)> = sizes.collect();
+    let most = sizes.iter().filter(|(_, fits)| *fits).map(|(ues, _)| *ues).max()?;
+    let below = sizes.iter().filter(|(ues, fits)| !fits && *ues > most).map(|(ues, _)| *ues).min();
+    Some(UeOutcome { name, table, fits: most, below })
 }
 
 /// Results of one sweep of the paper's baseline: which of 80 populations, each 1,024 simple UEs larger than the

@@ -108,8 +108,8 @@ impl Pipeline {
 fn check(table: &Table) -> Result<(), PlanError> {
     let wrong = |why: String| Err(PlanError::Illegal { table: table.name.clone(), why });
     let bits = table.matching.bits();
-    if table.actions.iter().flatten().any(|operand| *operand == 0 || operand % 8 != 0) {
-        return wrong("its operands must be multiples of 8 bits".to_owned());
+    if table.actions.iter().flatten().any(|operand| *operand == 0) {
+        return wrong("its operands must have a bit at least".to_owned());
     }
     match &table.matching {
         Match::Always if table.entries == 0 => Ok(()),

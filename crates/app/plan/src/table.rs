@@ -115,7 +115,8 @@ pub struct Table {
     /// Its size in entries.
     pub entries: u32,
     /// The operands of each action of an entry, in bits, as wide as their containers: 8, 16, 32 or a multiple of 8 for
-    /// values in several containers (constants that are too long for an instruction).
+    /// values in several containers (constants that are too long for an instruction). One that shares its container with
+    /// nothing may have its own width.
     pub actions: Vec<Vec<u32>>,
     /// Counters, one for each entry.
     pub counter: Option<Counter>,

@@ -45,6 +45,14 @@ pub mod table {
     pub const FILTERS_UL: &str = "filters_ul";
     /// Table `filters_ul_ipv6`.
     pub const FILTERS_UL_IPV6: &str = "filters_ul_ipv6";
+    /// Table `firewall_downlink`.
+    pub const FIREWALL_DOWNLINK: &str = "firewall_downlink";
+    /// Table `firewall_uplink`.
+    pub const FIREWALL_UPLINK: &str = "firewall_uplink";
+    /// Table `flows`.
+    pub const FLOWS: &str = "flows";
+    /// Table `gnb_addresses`.
+    pub const GNB_ADDRESSES: &str = "gnb_addresses";
     /// Table `meter_lookup`.
     pub const METER_LOOKUP: &str = "meter_lookup";
     /// Table `metered_rules`.
@@ -79,6 +87,8 @@ pub mod table {
     pub const UE_POOLS: &str = "ue_pools";
     /// Table `ue_pools_ipv6`.
     pub const UE_POOLS_IPV6: &str = "ue_pools_ipv6";
+    /// Table `ue_tunnels`.
+    pub const UE_TUNNELS: &str = "ue_tunnels";
     /// Table `ul_sessions_low`.
     pub const UL_SESSIONS_LOW: &str = "ul_sessions_low";
     /// Table `ul_simple`.
@@ -105,6 +115,10 @@ pub mod table {
     pub const UL_TO_N9_N3_SIMPLE: &str = "ul_to_n9_n3_simple";
     /// Table `ul_to_n9_n3_template`.
     pub const UL_TO_N9_N3_TEMPLATE: &str = "ul_to_n9_n3_template";
+    /// Table `vxlan_arrivals`.
+    pub const VXLAN_ARRIVALS: &str = "vxlan_arrivals";
+    /// Table `vxlan_departures`.
+    pub const VXLAN_DEPARTURES: &str = "vxlan_departures";
 }
 
 /// Each key of a table.
@@ -126,6 +140,8 @@ pub mod key {
     pub const DSCP: &str = "dscp";
     /// Key of a table `filter_class`.
     pub const FILTER_CLASS: &str = "filter_class";
+    /// Key of a table `gnb`.
+    pub const GNB: &str = "gnb";
     /// Key of a table `has_ports`.
     pub const HAS_PORTS: &str = "has_ports";
     /// Key of a table `is_ipv4`.
@@ -134,16 +150,22 @@ pub mod key {
     pub const IS_IPV6: &str = "is_ipv6";
     /// Key of a table `is_uplink`.
     pub const IS_UPLINK: &str = "is_uplink";
+    /// Key of a table `mac`.
+    pub const MAC: &str = "mac";
     /// Key of a table `protocol`.
     pub const PROTOCOL: &str = "protocol";
     /// Key of a table `qfi`.
     pub const QFI: &str = "qfi";
     /// Key of a table `reason`.
     pub const REASON: &str = "reason";
+    /// Key of a table `remote`.
+    pub const REMOTE: &str = "remote";
     /// Key of a table `remote_address`.
     pub const REMOTE_ADDRESS: &str = "remote_address";
     /// Key of a table `rule`.
     pub const RULE: &str = "rule";
+    /// Key of a table `segment`.
+    pub const SEGMENT: &str = "segment";
     /// Key of a table `session`.
     pub const SESSION: &str = "session";
     /// Key of a table `source`.
@@ -156,10 +178,14 @@ pub mod key {
     pub const TEID: &str = "teid";
     /// Key of a table `template`.
     pub const TEMPLATE: &str = "template";
+    /// Key of a table `tenant`.
+    pub const TENANT: &str = "tenant";
     /// Key of a table `ue_address`.
     pub const UE_ADDRESS: &str = "ue_address";
     /// Key of a table `ue_prefix`.
     pub const UE_PREFIX: &str = "ue_prefix";
+    /// Key of a table `vni`.
+    pub const VNI: &str = "vni";
 }
 
 /// Each action.
@@ -189,6 +215,8 @@ pub mod action {
     pub const DECAPSULATE: &str = "decapsulate";
     /// Action `decapsulate_by_rule`.
     pub const DECAPSULATE_BY_RULE: &str = "decapsulate_by_rule";
+    /// Action `deny`.
+    pub const DENY: &str = "deny";
     /// Action `drop`.
     pub const DROP: &str = "drop";
     /// Action `drop_by_rule`.
@@ -197,30 +225,52 @@ pub mod action {
     pub const ENCAPSULATE: &str = "encapsulate";
     /// Action `encapsulate_by_rule`.
     pub const ENCAPSULATE_BY_RULE: &str = "encapsulate_by_rule";
+    /// Action `enter_segment`.
+    pub const ENTER_SEGMENT: &str = "enter_segment";
     /// Action `hop`.
     pub const HOP: &str = "hop";
     /// Action `keep`.
     pub const KEEP: &str = "keep";
+    /// Action `keep_mark`.
+    pub const KEEP_MARK: &str = "keep_mark";
     /// Action `let_pass`.
     pub const LET_PASS: &str = "let_pass";
+    /// Action `lose_mark`.
+    pub const LOSE_MARK: &str = "lose_mark";
     /// Action `lost`.
     pub const LOST: &str = "lost";
+    /// Action `mark_ipv4`.
+    pub const MARK_IPV4: &str = "mark_ipv4";
+    /// Action `mark_outer`.
+    pub const MARK_OUTER: &str = "mark_outer";
     /// Action `missing`.
     pub const MISSING: &str = "missing";
     /// Action `no_route`.
     pub const NO_ROUTE: &str = "no_route";
+    /// Action `no_segment`.
+    pub const NO_SEGMENT: &str = "no_segment";
     /// Action `pass`.
     pub const PASS: &str = "pass";
+    /// Action `permit`.
+    pub const PERMIT: &str = "permit";
     /// Action `process`.
     pub const PROCESS: &str = "process";
+    /// Action `refuse_segment`.
+    pub const REFUSE_SEGMENT: &str = "refuse_segment";
     /// Action `route`.
     pub const ROUTE: &str = "route";
     /// Action `send`.
     pub const SEND: &str = "send";
+    /// Action `set_address`.
+    pub const SET_ADDRESS: &str = "set_address";
     /// Action `set_class`.
     pub const SET_CLASS: &str = "set_class";
     /// Action `set_downlink`.
     pub const SET_DOWNLINK: &str = "set_downlink";
+    /// Action `set_flow`.
+    pub const SET_FLOW: &str = "set_flow";
+    /// Action `set_gnb`.
+    pub const SET_GNB: &str = "set_gnb";
     /// Action `set_ipv4`.
     pub const SET_IPV4: &str = "set_ipv4";
     /// Action `set_ipv6`.
@@ -237,6 +287,8 @@ pub mod action {
     pub const SET_SESSION_IPV4: &str = "set_session_ipv4";
     /// Action `set_session_ipv6`.
     pub const SET_SESSION_IPV6: &str = "set_session_ipv6";
+    /// Action `set_tenant`.
+    pub const SET_TENANT: &str = "set_tenant";
     /// Action `set_uplink`.
     pub const SET_UPLINK: &str = "set_uplink";
     /// Action `source.refuse`.
@@ -262,6 +314,10 @@ pub mod parameter {
     pub const FILTER_CLASS: &str = "filter_class";
     /// Parameter of an action `generation`.
     pub const GENERATION: &str = "generation";
+    /// Parameter of an action `gnb`.
+    pub const GNB: &str = "gnb";
+    /// Parameter of an action `local`.
+    pub const LOCAL: &str = "local";
     /// Parameter of an action `mark`.
     pub const MARK: &str = "mark";
     /// Parameter of an action `meter_index`.
@@ -282,16 +338,26 @@ pub mod parameter {
     pub const QUEUE: &str = "queue";
     /// Parameter of an action `reason`.
     pub const REASON: &str = "reason";
+    /// Parameter of an action `remote`.
+    pub const REMOTE: &str = "remote";
     /// Parameter of an action `rule`.
     pub const RULE: &str = "rule";
+    /// Parameter of an action `segment`.
+    pub const SEGMENT: &str = "segment";
     /// Parameter of an action `source`.
     pub const SOURCE: &str = "source";
     /// Parameter of an action `teid`.
     pub const TEID: &str = "teid";
     /// Parameter of an action `template`.
     pub const TEMPLATE: &str = "template";
+    /// Parameter of an action `tenant`.
+    pub const TENANT: &str = "tenant";
+    /// Parameter of an action `too_big`.
+    pub const TOO_BIG: &str = "too_big";
     /// Parameter of an action `tunnel`.
     pub const TUNNEL: &str = "tunnel";
+    /// Parameter of an action `vni`.
+    pub const VNI: &str = "vni";
 }
 
 /// Each counter.

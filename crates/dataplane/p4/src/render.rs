@@ -6,13 +6,14 @@ use std::fmt::Write;
 use crate::p4info::{Enumeration, P4Info};
 
 /// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant.
-pub const PROFILES: [(&str, &str); 6] = [
+pub const PROFILES: [(&str, &str); 7] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),
     ("red-spt", "RED_SPT"),
     ("hip4", "HIP4"),
     ("direct", "DIRECT"),
     ("hip4-outer-ipv6", "HIP4_OUTER_IPV6"),
+    ("thesis", "THESIS"),
 ];
 
 /// The file `profiles/NAME.rs` for one profile.

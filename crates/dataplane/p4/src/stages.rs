@@ -14,12 +14,13 @@ pub struct TableStage<'a> {
 }
 
 /// The profiles that were compiled for Tofino 1, and what the compiler said.
-const COMPILED: [(&str, &str); 5] = [
+const COMPILED: [(&str, &str); 6] = [
     ("baseline", include_str!("../../../../p4/stages/baseline.tofino.txt")),
     ("direct", include_str!("../../../../p4/stages/direct.tofino.txt")),
     ("hip4", include_str!("../../../../p4/stages/hip4.tofino.txt")),
     ("red", include_str!("../../../../p4/stages/red.tofino.txt")),
     ("red-spt", include_str!("../../../../p4/stages/red-spt.tofino.txt")),
+    ("thesis", include_str!("../../../../p4/stages/thesis.tofino.txt")),
 ];
 
 /// Where the tables of a profile are whose names these are, in the order of stages; a table that is spread over several has one part

@@ -3,7 +3,7 @@
 use causeway_p4::names::table;
 
 /// All tables; each profile has some of them.
-pub(crate) const TABLES: [&str; 55] = [
+pub(crate) const TABLES: [&str; 62] = [
     table::SOURCE_GUARD,
     table::SOURCE_GUARD_IPV6,
     table::COMPLEX,
@@ -58,6 +58,13 @@ pub(crate) const TABLES: [&str; 55] = [
     table::CLOSED,
     table::CLOSED_IPV6,
     table::PUNT_PORTS,
+    table::VXLAN_ARRIVALS,
+    table::VXLAN_DEPARTURES,
+    table::FIREWALL_UPLINK,
+    table::FIREWALL_DOWNLINK,
+    table::FLOWS,
+    table::UE_TUNNELS,
+    table::GNB_ADDRESSES,
     crate::armed::TABLE,
 ];
 
@@ -115,6 +122,8 @@ pub(crate) mod variants {
     pub(crate) const METERED_RULES_ODD: &str = "metered_rules_odd";
     pub(crate) const ASK_EVEN: &str = "ask_even";
     pub(crate) const ASK_ODD: &str = "ask_odd";
+    /// Entries of UEs that have the gNB's address (method 1 of profile `thesis`).
+    pub(crate) const SET_TUNNEL: &str = "set_tunnel";
 }
 
 #[cfg(test)]
@@ -149,6 +158,7 @@ mod tests {
             variants::METERED_RULES_ODD,
             variants::ASK_EVEN,
             variants::ASK_ODD,
+            variants::SET_TUNNEL,
         ] {
             assert!(source.split(|letter| !is_word(letter)).any(|word| word == name), "{name}");
         }

@@ -7,6 +7,7 @@ mod fields;
 mod population;
 mod red;
 mod split;
+mod ue_table;
 
 use std::fmt;
 
@@ -16,6 +17,7 @@ use serde::Serialize;
 use crate::error::PlanError;
 use crate::pipeline::Pipeline;
 pub use population::{Population, Ratio};
+pub use ue_table::{Entry, Found, UeTable};
 
 /// A program.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]

@@ -6,6 +6,7 @@ mod hip4;
 mod hip4_outer_ipv6;
 mod red;
 mod red_spt;
+mod thesis;
 
 pub use baseline::BASELINE;
 pub use direct::DIRECT;
@@ -13,8 +14,9 @@ pub use hip4::HIP4;
 pub use hip4_outer_ipv6::HIP4_OUTER_IPV6;
 pub use red::RED;
 pub use red_spt::RED_SPT;
+pub use thesis::THESIS;
 
 use crate::Contract;
 
-/// Every profile.
+/// Every profile with rules of sessions: all but [`THESIS`], whose tables name UEs and tenants.
 pub static ALL: [&Contract; 6] = [&BASELINE, &RED, &RED_SPT, &HIP4, &DIRECT, &HIP4_OUTER_IPV6];

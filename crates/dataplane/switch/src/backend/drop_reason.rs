@@ -24,5 +24,9 @@ pub(super) const fn reason_of(reason: upf::DropReason) -> DropReason {
         upf::DropReason::Unroutable => DropReason::Unroutable,
         upf::DropReason::LinkLocal => DropReason::LinkLocal,
         upf::DropReason::NoForwarding => DropReason::NoTunnel,
+        upf::DropReason::FirewallUplink => DropReason::FirewallUplink,
+        upf::DropReason::FirewallDownlink => DropReason::FirewallDownlink,
+        upf::DropReason::UnknownSegment | upf::DropReason::MalformedVxlan => DropReason::MalformedFrame,
+        upf::DropReason::TooBig => DropReason::TooBig,
     }
 }

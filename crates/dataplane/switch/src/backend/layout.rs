@@ -19,6 +19,9 @@ pub enum UnknownLayout {
     /// An object of every profile is missing.
     #[error("the program has no {0}: it is none of the UPF's")]
     Missing(&'static str),
+    /// The program has VXLAN segments, whose tenants the backend does not know.
+    #[error("the program has VXLAN segments, which the switch backend does not drive: use one without")]
+    Segments,
 }
 
 /// Where a profile stores the properties of a rule.
@@ -93,6 +96,9 @@ impl Layout {
             }
         }
         let has = |name: &str| tables.contains_key(name);
+        if has(table::VXLAN_ARRIVALS) {
+            return Err(UnknownLayout::Segments);
+        }
         let profile = match () {
             () if has(table::UL_SESSIONS_LOW) => Profile::Direct,
             () if has(table::UL_TO_N6_TEMPLATE) => Profile::Hip4,

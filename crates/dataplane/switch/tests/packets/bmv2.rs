@@ -13,7 +13,7 @@ use causeway_ports::tap::{TapOptions, TapPort};
 use causeway_ports::{Port, wait};
 use causeway_switch::driver::Program;
 
-use crate::frames::{UPF_N3, UPF_N9, frame};
+use crate::frames::{UNDERLAY, UPF_N3, UPF_N9, frame};
 use crate::profiles::{Profile, compile};
 use crate::runtime::Runtime;
 use crate::thrift::{PATIENCE, Thrift};
@@ -106,8 +106,11 @@ impl Bmv2 {
         for local in [UPF_N3, UPF_N9] {
             runtime.add_to_value_set("UpfParser.local_ipv4", u32::from_be_bytes(local));
         }
+        if profile.has_segments() {
+            runtime.add_to_value_set("UpfParser.local_underlay", u32::from_be_bytes(UNDERLAY));
+        }
         runtime.add_mirroring(1, CPU);
-        let reasons = profile.contract.drop_reasons;
+        let reasons = profile.drop_reasons();
         Self {
             runtime,
             reasons: reasons.get(1..).unwrap_or_default(),

@@ -9,7 +9,7 @@ use crate::bmv2::Bmv2;
 impl Bench {
     /// Packets dropped so far by reason.
     pub(crate) fn drops(&mut self) -> Vec<(&'static str, u64)> {
-        let reasons = self.profile.contract.drop_reasons;
+        let reasons = self.profile.drop_reasons();
         let model = self.model.as_ref().map(|model| model.drops(reasons));
         let bmv2 = self.bmv2.as_ref().map(Bmv2::drops);
         if let (Some(model), Some(bmv2)) = (&model, &bmv2) {

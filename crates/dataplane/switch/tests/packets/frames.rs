@@ -4,6 +4,8 @@
 pub(crate) const UPF_N3: [u8; 4] = [172, 16, 3, 1];
 pub(crate) const GNB: [u8; 4] = [172, 16, 3, 100];
 pub(crate) const UPF_N9: [u8; 4] = [172, 16, 9, 1];
+/// Of the UPF under VXLAN segments.
+pub(crate) const UNDERLAY: [u8; 4] = [192, 0, 2, 1];
 pub(crate) const PEER: [u8; 4] = [172, 16, 9, 2];
 pub(crate) const UE: [u8; 4] = [10, 45, 0, 7];
 pub(crate) const SERVER: [u8; 4] = [198, 51, 100, 9];

@@ -22,6 +22,7 @@ mod random;
 mod refusals;
 mod rules;
 mod runtime;
+mod tenants;
 mod thrift;
 mod tunnels_ipv6;
 mod world;

@@ -8,7 +8,7 @@ use causeway_switch::model::{Config, Model, Timing};
 use causeway_types::{Span, Time};
 
 use crate::CPU;
-use crate::frames::{UPF_N3, UPF_N9};
+use crate::frames::{UNDERLAY, UPF_N3, UPF_N9};
 
 pub(crate) struct Modelled {
     model: Model<Upf>,
@@ -17,7 +17,8 @@ pub(crate) struct Modelled {
 
 impl Modelled {
     pub(crate) fn new(program: &Program) -> Self {
-        let upf = Upf::new(program, CPU, vec![UPF_N3.into(), UPF_N9.into()]).unwrap();
+        let mut upf = Upf::new(program, CPU, vec![UPF_N3.into(), UPF_N9.into()]).unwrap();
+        upf.set_underlay(vec![UNDERLAY.into()]);
         let config = Config { timing: Timing::INSTANT, cpu_port: CPU, port_rate: None, queue_room: 1 << 20 };
         Self { model: Model::new(program.clone(), upf, config), now: Time::from_secs(1000) }
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use causeway_p4::p4info::P4Info;
-use causeway_p4::{Contract, profiles};
+use causeway_p4::{Contract, Reason, profiles};
 use causeway_switch::driver::{Action, Counter, Key, Meter, Parameter, Program, Register, Table};
 
 /// How many programs this process has begun to compile.
@@ -28,6 +28,8 @@ pub(crate) struct Profile {
     pub(crate) has_own_filters: bool,
     /// It finds heavy hitters (HEAVY_HITTERS): its contract has the drop reasons alone.
     pub(crate) has_heavy_hitters: bool,
+    /// VXLAN and the firewall are there as options: its contract has the names of the profile alone.
+    pub(crate) has_segment_option: bool,
 }
 
 impl Profile {
@@ -40,6 +42,7 @@ impl Profile {
             has_applications: false,
             has_own_filters: false,
             has_heavy_hitters: false,
+            has_segment_option: false,
         }
     }
 
@@ -57,12 +60,22 @@ impl Profile {
 
     /// The model runs it, too.
     pub(crate) fn is_modelled(&self) -> bool {
-        !self.is_outer_ipv6 && !self.is_variant()
+        !self.is_outer_ipv6 && !self.has_applications && !self.has_own_filters
+    }
+
+    /// Why it drops packets.
+    pub(crate) const fn drop_reasons(&self) -> &'static [Reason] {
+        if self.has_segment_option { profiles::THESIS.drop_reasons } else { self.contract.drop_reasons }
+    }
+
+    /// Its packets come from VXLAN segments, and leave to such.
+    pub(crate) fn has_segments(&self) -> bool {
+        self.has_segment_option || self.contract.table("vxlan_arrivals").is_some()
     }
 
     /// It is built by another command than `make p4`.
     fn is_variant(&self) -> bool {
-        self.has_applications || self.has_own_filters || self.has_heavy_hitters
+        self.has_applications || self.has_own_filters || self.has_heavy_hitters || self.has_segment_option
     }
 
     /// Its program. Those that are built by another command than `make p4` have no P4Info but the compiler's.
@@ -86,6 +99,17 @@ pub(crate) fn outer_ipv6() -> Profile {
     Profile { is_outer_ipv6: true, ..Profile::of(&profiles::HIP4_OUTER_IPV6) }
 }
 
+/// The one whose rules are tenants'.
+pub(crate) fn thesis() -> Profile {
+    Profile::of(&profiles::THESIS)
+}
+
+/// Those that have VXLAN and the firewall as options.
+pub(crate) fn with_segments() -> [Profile; 2] {
+    let with = |contract| Profile { has_segment_option: true, ..Profile::of(contract) };
+    [with(&profiles::HIP4), with(&profiles::DIRECT)]
+}
+
 /// The one that tells applications apart.
 pub(crate) fn applications() -> Profile {
     Profile { has_applications: true, ..Profile::of(&profiles::HIP4) }
@@ -105,7 +129,12 @@ pub(crate) fn heavy_hitters() -> Profile {
 pub(crate) fn compile(profile: &Profile) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4");
     let base = profile.name.trim_end_matches("-outer-ipv6").to_uppercase().replace('-', "_");
-    let mut options = vec![format!("-DPROFILE_{base}"), "-DINNER_IPV6".to_owned()];
+    let mut options = vec![format!("-DPROFILE_{base}")];
+    if profile.has_segments() {
+        options.extend(["-DVXLAN", "-DFIREWALL"].map(str::to_owned));
+    }
+    let is_thesis = profile.name == profiles::THESIS.profile;
+    options.push(if is_thesis { "-DACCOUNTING_PARTITIONS=1" } else { "-DINNER_IPV6" }.to_owned());
     if profile.is_outer_ipv6 {
         options.push("-DOUTER_IPV6".to_owned());
     }

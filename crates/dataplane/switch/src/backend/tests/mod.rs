@@ -14,6 +14,7 @@ mod quotas;
 mod refusals;
 mod restart;
 mod retries;
+mod segments;
 mod soak;
 mod sources;
 mod starts;

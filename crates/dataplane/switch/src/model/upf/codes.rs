@@ -41,11 +41,21 @@ pub enum DropReason {
     Unroutable = 18,
     /// The same for a link-local address or group.
     LinkLocal = 19,
+    /// The operator's firewall denies a packet of a UE.
+    FirewallUplink = 20,
+    /// It denies a packet to a UE.
+    FirewallDownlink = 21,
+    /// No segment has the frame's VNI, other end and MAC address.
+    UnknownSegment = 22,
+    /// The VXLAN header does not say that its VNI is valid.
+    MalformedVxlan = 23,
+    /// The packet exceeds the MTU of the segment that it would be transmitted to.
+    TooBig = 24,
 }
 
 impl DropReason {
-    /// All, in the order of their numbers.
-    pub const ALL: [Self; 19] = [
+    /// All, in the order of their numbers. Only programs with VXLAN or the firewall have those from 20 on.
+    pub const ALL: [Self; 24] = [
         Self::MalformedGtpu,
         Self::UnsupportedGtpVersion,
         Self::UnsupportedExtension,
@@ -65,6 +75,11 @@ impl DropReason {
         Self::LocalAddress,
         Self::Unroutable,
         Self::LinkLocal,
+        Self::FirewallUplink,
+        Self::FirewallDownlink,
+        Self::UnknownSegment,
+        Self::MalformedVxlan,
+        Self::TooBig,
     ];
 
     /// Why UEs must not reach a destination, from the last two bits of the reason; zero: they may.

@@ -32,6 +32,13 @@ pub(super) enum Field {
     Session,
     Template,
     FilterClass,
+    /// Of the segment that the frame came from or leaves to.
+    Vni,
+    Remote,
+    Mac,
+    Segment,
+    Tenant,
+    Gnb,
 }
 
 /// A table as the packet path looks it up.
@@ -80,6 +87,12 @@ impl Field {
             key::SESSION => Self::Session,
             key::TEMPLATE => Self::Template,
             key::FILTER_CLASS => Self::FilterClass,
+            key::VNI => Self::Vni,
+            key::REMOTE => Self::Remote,
+            key::MAC => Self::Mac,
+            key::SEGMENT => Self::Segment,
+            key::TENANT => Self::Tenant,
+            key::GNB => Self::Gnb,
             _ => return None,
         })
     }
@@ -117,6 +130,12 @@ impl Field {
             Self::Session => packet.session.into(),
             Self::Template => packet.index.template.into(),
             Self::FilterClass => packet.filter_class.into(),
+            Self::Vni => packet.arrival.map_or(0, |arrival| arrival.vni.into()),
+            Self::Remote => packet.arrival.map_or(0, |arrival| arrival.remote.into()),
+            Self::Mac => packet.arrival.map_or(0, |arrival| arrival.mac.into()),
+            Self::Segment => packet.segment.into(),
+            Self::Tenant => packet.tenant.into(),
+            Self::Gnb => packet.gnb.into(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The packet path of the UPF's P4 program: for the profiles whose rules are entries of tables (`baseline`, `red`,
-//! `red-spt` and `hip4`), and for `direct`, whose rules are found by index.
+//! `red-spt` and `hip4`), for `direct`, whose rules are found by index, and for `thesis`, whose rules are tenants'; with VXLAN and
+//! the operator's firewall where the program has them.
 //!
 //! The program determines the tables, with their keys and actions; they are found by their names. The order of lookups,
 //! and the effect of a miss, are implemented here as in the program for BMv2: a copy for the controller is the received
@@ -32,14 +33,14 @@ use crate::driver::Program;
 use crate::meters::{METERED, Meters};
 use leave::{ForSoftware, Leaving};
 use names::Names;
-use packet::{Family, Forward, Packet};
+use packet::{Arrival, Family, Forward, Packet};
+use parser::Known;
 
 /// The packet path of the UPF.
 #[derive(Clone, Debug)]
 pub struct Upf {
     names: Names,
-    cpu_port: u16,
-    local: Vec<Ipv4Addr>,
+    known: Known,
     /// Where packets go that the switch does not forward, if a software data plane is behind it.
     leaving: Option<Leaving>,
     /// What packets of armed rules do, if the program has them.
@@ -74,7 +75,16 @@ impl Upf {
     /// The program is not one of the UPF's, or of a profile that is not modelled.
     pub fn new(program: &Program, cpu_port: u16, local: Vec<Ipv4Addr>) -> Result<Self, UnknownProgram> {
         let armed = Observation::of(program)?;
-        Ok(Self { names: Names::new(program)?, cpu_port, local, leaving: None, armed })
+        let names = Names::new(program)?;
+        let known = Known { cpu_port, local, underlay: Vec::new(), has_ipv6: names.has_ipv6 };
+        Ok(Self { names, known, leaving: None, armed })
+    }
+
+    /// Sets the addresses at which VXLAN arrives. A program without VXLAN has none.
+    pub fn set_underlay(&mut self, underlay: Vec<Ipv4Addr>) {
+        if self.names.table(table::VXLAN_ARRIVALS).is_some() {
+            self.known.underlay = underlay;
+        }
     }
 
     /// The same in front of a software data plane, which gets every packet that the switch does not forward.
@@ -90,7 +100,7 @@ impl Upf {
 
     /// Replaces the addresses at which GTP-U arrives.
     pub fn set_local(&mut self, local: Vec<Ipv4Addr>) {
-        self.local = local;
+        self.known.local = local;
     }
 
     /// Executes the action of the entry that the packet matches. A lookup in a table that the profile lacks is a miss.
@@ -108,21 +118,32 @@ impl Upf {
 
     /// Processes a user packet.
     fn treat(&self, state: &mut State, now: Time, packet: &mut Packet) {
+        if packet.arrival.is_some() && self.apply(state, packet, table::VXLAN_ARRIVALS).is_err() {
+            packet.drop = Some(DropReason::UnknownSegment);
+            return;
+        }
         let spoofed = packet.is_tunnelled && self.is_spoofed(state, packet);
-        let congested = packet.is_tunnelled && carry_congestion(packet);
+        let congested = carry_underlay_congestion(packet);
+        let congested = packet.is_tunnelled && carry_congestion(packet) || congested;
+        self.ask_firewall(state, packet);
         let unsound = spoofed.then_some(DropReason::SpoofedSource);
         let unsound = unsound.or(congested.then_some(DropReason::Congested));
         if self.names.by_index.is_some() {
-            self.treat_by_index(state, now, packet, unsound.is_none());
+            self.treat_by_index(state, now, packet, unsound.is_none() && !packet.is_denied);
         } else {
             self.match_pdr(state, packet);
-            if unsound.is_none() {
+            if unsound.is_none() && !packet.is_denied {
                 self.forward(state, packet);
                 self.account(state, packet.rule, packet.octets, 0);
                 self.meter(state, now, packet, self.names.meters);
             }
         }
         packet.drop = unsound.or(packet.drop);
+        let is_unknown = matches!(packet.drop, Some(DropReason::UnknownTeid | DropReason::UnknownUe));
+        if packet.is_denied && unsound.is_none() && !is_unknown {
+            let uplink = packet.is_tunnelled.then_some(DropReason::FirewallUplink);
+            packet.drop = uplink.or(Some(DropReason::FirewallDownlink));
+        }
         if let Some(reason) = self.closes(state, packet) {
             packet.drop = Some(reason);
         }
@@ -151,7 +172,30 @@ impl Upf {
         self.apply(state, packet, guard).is_err()
     }
 
+    fn ask_firewall(&self, state: &mut State, packet: &mut Packet) {
+        if packet.family == Some(Family::V4) {
+            let is_uplink = packet.is_tunnelled;
+            let table = if is_uplink { table::FIREWALL_UPLINK } else { table::FIREWALL_DOWNLINK };
+            let _default = self.apply(state, packet, table);
+        }
+    }
+
+    /// Profile `thesis`: the rule is the tenant's, which the source guard has said for packets of UEs.
+    fn match_tenant(&self, state: &mut State, packet: &mut Packet) {
+        let _own_flow = self.apply(state, packet, table::FLOWS);
+        if packet.is_tunnelled {
+            return;
+        }
+        if self.apply(state, packet, table::UE_TUNNELS).is_err() {
+            packet.drop = Some(DropReason::UnknownUe);
+        }
+        let _no_address = self.apply(state, packet, table::GNB_ADDRESSES);
+    }
+
     fn match_pdr(&self, state: &mut State, packet: &mut Packet) {
+        if self.names.by_tenant {
+            return self.match_tenant(state, packet);
+        }
         if self.first(state, packet, &[table::COMPLEX, table::COMPLEX_IPV6]).is_ok() {
             return;
         }
@@ -185,6 +229,9 @@ impl Upf {
 
     /// Applies the FAR and the QER, where the rule's entry does not contain them.
     fn forward(&self, state: &mut State, packet: &mut Packet) {
+        if self.names.by_tenant && packet.forward == Some(Forward::Encapsulate) && packet.tunnel == 0 {
+            packet.drop = Some(DropReason::NoForwarding);
+        }
         let tables = [table::FAR, table::UL_TO_N6_TEMPLATE, table::UL_TO_N9_N3_TEMPLATE, table::DL_TEMPLATE];
         let has_tables = tables.iter().any(|table| self.names.table(table).is_some());
         if packet.rule == 0 || !has_tables {
@@ -224,16 +271,30 @@ impl Upf {
     /// Sets the port and queue of a packet that is not dropped.
     fn direct(&self, state: &mut State, packet: &mut Packet) {
         if packet.punt.is_some() {
-            packet.egress_port = self.cpu_port;
+            packet.egress_port = self.known.cpu_port;
             let _default = self.apply(state, packet, table::PUNT_PORTS);
         } else if packet.command != Some(Command::Send) {
             let _queue_zero = self.apply(state, packet, table::QUEUE_ASSIGNMENT);
             let tables = routes(packet);
             if self.first(state, packet, tables).is_err() {
                 packet.drop = Some(DropReason::NoEgress);
-            } else if packet.drop.is_none() {
+            } else if packet.segment != 0 {
+                self.enter_segment(state, packet);
+            }
+            if packet.drop.is_none() {
                 state.count(self.names.queue_packets, packet.queue.into(), packet.octets);
             }
+        }
+    }
+}
+
+impl Upf {
+    /// The frame leaves to the segment of its route.
+    fn enter_segment(&self, state: &mut State, packet: &mut Packet) {
+        if self.apply(state, packet, table::VXLAN_DEPARTURES).is_err() {
+            packet.drop = Some(DropReason::NoEgress);
+        } else if packet.underlay.is_some_and(|to| rewrite::octets_in_segment(packet) >= to.too_big) {
+            packet.drop = Some(DropReason::TooBig);
         }
     }
 }
@@ -249,7 +310,7 @@ impl Pipeline for Upf {
         frame: &[u8],
         out: &mut Output<Self::Packet>,
     ) {
-        let mut packet = parser::parse(frame, port, self.cpu_port, &self.local);
+        let mut packet = parser::parse(frame, port, &self.known);
         match packet.command {
             Some(Command::Route) => packet.forward = Some(Forward::Encapsulate),
             Some(Command::Send) => (packet.egress_port, packet.queue) = packet.send_to,
@@ -257,7 +318,7 @@ impl Pipeline for Upf {
             Some(Command::Process) | None => {}
         }
         let is_user_packet = matches!(packet.command, None | Some(Command::Process));
-        if let Some(Leaving { to, .. }) = self.leaving.as_ref().filter(|_| port != self.cpu_port) {
+        if let Some(Leaving { to, .. }) = self.leaving.as_ref().filter(|_| port != self.known.cpu_port) {
             let to = to.port;
             let stays = packet.drop.is_none()
                 && packet.punt.is_none()
@@ -278,7 +339,7 @@ impl Pipeline for Upf {
             let copy = rewrite::push(&as_it_came, Punt::Notify, true, port, packet.rule);
             let octets = copy.len() as u64;
             out.push(QueuedPacket {
-                port: self.cpu_port,
+                port: self.known.cpu_port,
                 queue: 0,
                 octets,
                 packet: ProcessedFrame::Punted(copy),
@@ -324,17 +385,34 @@ fn routes(packet: &Packet) -> &'static [&'static str] {
     }
 }
 
+/// Copies a congestion mark of the underlay into the packet in the segment, the tunnel's or the user's (RFC 6040 clause 4.2);
+/// true if that cannot carry it.
+fn carry_underlay_congestion(packet: &mut Packet) -> bool {
+    let Some(Arrival { tos: mark, .. }) = packet.arrival else { return false };
+    let user = packet.tos();
+    match &mut packet.outer {
+        packet::Outer::AsItCame(outer) => {
+            let Some(tos) = outer.get_mut(1) else { return false };
+            carry(mark & 3, *tos).map(|carried| *tos = carried).is_none()
+        }
+        _ => carry(mark & 3, user).map(|carried| packet.set_tos(carried)).is_none(),
+    }
+}
+
 /// Copies a congestion mark of the outer header into the user packet (RFC 6040 clause 4.2); true if the packet cannot
 /// carry it.
 fn carry_congestion(packet: &mut Packet) -> bool {
     let packet::Outer::AsItCame(outer) = &packet.outer else { return false };
     let mark = outer.get(1).map_or(0, |tos| tos & 3);
-    let tos = packet.tos();
+    carry(mark, packet.tos()).map(|tos| packet.set_tos(tos)).is_none()
+}
+
+/// The type of service of a packet behind a header with this mark; `None` if it cannot carry it.
+const fn carry(mark: u8, tos: u8) -> Option<u8> {
     match (mark, tos & 3) {
-        (3, 0) => return true,
-        (3, 1 | 2) => packet.set_tos(tos | 3),
-        (1, 2) => packet.set_tos(tos & !3 | 1),
-        _ => {}
+        (3, 0) => None,
+        (3, 1 | 2) => Some(tos | 3),
+        (1, 2) => Some(tos & !3 | 1),
+        _ => Some(tos),
     }
-    false
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::keys::{Field, TableKeys};
-use super::packet::{Forward, Packet};
+use super::packet::{Forward, Packet, Underlay};
 use crate::driver::{self, Program};
 use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
@@ -37,6 +37,10 @@ pub enum UnknownProgram {
     OuterIpv6,
 }
 
+/// PDR_IDs of profile `thesis`: that of tenant 0 in each direction.
+const UPLINK_OF_TENANT: u32 = 0x100;
+const DOWNLINK_OF_TENANT: u32 = 0x200;
+
 /// The tables of a program by their names; tables that a profile lacks are not looked up.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
@@ -45,6 +49,10 @@ pub(super) struct Names {
     pub(super) drops: u32,
     pub(super) queue_packets: u32,
     pub(super) meters: Meters,
+    /// Rules are tenants' (profile `thesis`).
+    pub(super) by_tenant: bool,
+    /// UEs have IPv6.
+    pub(super) has_ipv6: bool,
     /// Meters of sessions' simple rules, and the counters of rules, if they are by index.
     pub(super) by_index: Option<(Meters, IndexedCounters)>,
 }
@@ -80,6 +88,8 @@ impl Names {
         };
         let actions = program.actions.iter().map(|action| (action.id, action.clone())).collect();
         Ok(Self {
+            by_tenant: tables.contains_key(table::UE_TUNNELS),
+            has_ipv6: tables.contains_key(table::SOURCE_GUARD_IPV6),
             tables,
             actions,
             drops: counter(counter::DROPS)?,
@@ -105,8 +115,36 @@ impl Names {
         {
             return named.for_each(|(parameter, value)| packet.index.set(&parameter.name, *value as u32));
         }
+        if action.name == action::ENTER_SEGMENT {
+            let mut underlay = Underlay::default();
+            for (parameter, value) in named {
+                match parameter.name.as_str() {
+                    parameter::PORT => packet.egress_port = *value as u16,
+                    parameter::SOURCE => underlay.source = *value as u64,
+                    parameter::NEIGHBOUR => underlay.neighbour = *value as u64,
+                    parameter::VNI => underlay.vni = *value as u32,
+                    parameter::LOCAL => underlay.local = *value as u32,
+                    parameter::REMOTE => underlay.remote = *value as u32,
+                    parameter::TOO_BIG => underlay.too_big = *value as u32,
+                    _ => {}
+                }
+            }
+            packet.underlay = Some(underlay);
+            return;
+        }
         named.for_each(|(parameter, value)| set(packet, &parameter.name, *value));
         match action.name.as_str() {
+            action::DENY => packet.is_denied = true,
+            action::PASS if self.by_tenant => {
+                packet.rule = UPLINK_OF_TENANT + u32::from(packet.tenant);
+                packet.meter = packet.rule;
+                packet.forward = Some(Forward::Decapsulate);
+            }
+            action::SET_GNB | variants::SET_TUNNEL => {
+                packet.rule = DOWNLINK_OF_TENANT + u32::from(packet.tenant);
+                packet.meter = packet.tenant.into();
+                packet.forward = Some(Forward::Encapsulate);
+            }
             action::DECAPSULATE | action::DECAPSULATE_BY_RULE => packet.forward = Some(Forward::Decapsulate),
             action::ENCAPSULATE | action::ENCAPSULATE_BY_RULE => packet.forward = Some(Forward::Encapsulate),
             action::BUFFER => packet.buffer = true,
@@ -139,6 +177,9 @@ fn set(packet: &mut Packet, name: &str, value: u128) {
         parameter::SOURCE => packet.ethernet[6..12].copy_from_slice(&value.to_be_bytes()[10..]),
         parameter::NEIGHBOUR => packet.ethernet[..6].copy_from_slice(&value.to_be_bytes()[10..]),
         parameter::ADDRESS => packet.local = value as u32,
+        parameter::TENANT => packet.tenant = value as u8,
+        parameter::SEGMENT => packet.segment = value as u8,
+        parameter::GNB => packet.gnb = value as u32,
         _ => {}
     }
 }

@@ -42,6 +42,30 @@ pub(super) enum Outer {
     New(Tunnel),
 }
 
+/// What a frame of a VXLAN segment says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Arrival {
+    pub(super) vni: u32,
+    /// The other end in the underlay.
+    pub(super) remote: u32,
+    /// Destination in the segment.
+    pub(super) mac: u64,
+    /// The type of service in the underlay.
+    pub(super) tos: u8,
+}
+
+/// A segment that a frame is transmitted to: MAC addresses and addresses in the underlay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Underlay {
+    pub(super) source: u64,
+    pub(super) neighbour: u64,
+    pub(super) vni: u32,
+    pub(super) local: u32,
+    pub(super) remote: u32,
+    /// The length of the smallest IP packet that is too big for the segment.
+    pub(super) too_big: u32,
+}
+
 /// The user packet's IP version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Family {
@@ -96,6 +120,16 @@ pub(super) struct Packet {
     pub(super) session: u32,
     pub(super) index: Index,
     pub(super) filter_class: u16,
+    /// The segment that the frame came from, if it came from one, and the one that it leaves to.
+    pub(super) arrival: Option<Arrival>,
+    pub(super) tenant: u8,
+    /// The number of the segment that the packet leaves to; zero for none.
+    pub(super) segment: u8,
+    pub(super) underlay: Option<Underlay>,
+    /// The operator's firewall denies it.
+    pub(super) is_denied: bool,
+    /// In profile `thesis`: the gNB of the UE.
+    pub(super) gnb: u32,
 }
 
 impl Packet {
@@ -136,7 +170,25 @@ impl Packet {
             session: 0,
             index: Index::default(),
             filter_class: 0,
+            arrival: None,
+            tenant: 0,
+            segment: 0,
+            underlay: None,
+            is_denied: false,
+            gnb: 0,
         }
+    }
+
+    /// The UDP source port in an underlay: the last 14 bits of the UE's address or prefix.
+    pub(super) fn flow_port(&self) -> u16 {
+        let address = match (self.family, self.is_tunnelled) {
+            (Some(Family::V4), true) => self.inner_field(12..16),
+            (Some(Family::V4), false) => self.inner_field(16..20),
+            (Some(Family::V6), true) => self.inner_field(8..16),
+            (Some(Family::V6), false) => self.inner_field(24..32),
+            (None, _) => 0,
+        };
+        0xc000 | (address & 0x3fff) as u16
     }
 
     pub(super) fn ether_type(&self) -> u16 {

@@ -5,11 +5,16 @@ use std::net::Ipv4Addr;
 use causeway_packet::checksum::checksum;
 
 use super::codes::{Command, DropReason, Punt};
-use super::packet::{ETHERTYPE_ARP, ETHERTYPE_CPU, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Family, Outer, Packet};
+use super::packet::{
+    Arrival, ETHERTYPE_ARP, ETHERTYPE_CPU, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Family, Outer, Packet,
+};
 
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PORT_GTPU: u16 = 2152;
+const PORT_VXLAN: u16 = 4789;
+/// The flag of a VXLAN header that its VNI is valid (RFC 7348 section 5).
+const VNI_IS_VALID: u8 = 8;
 const G_PDU: u8 = 255;
 const CONTAINER: u8 = 0x85;
 
@@ -42,11 +47,23 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// What the parser of a program knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Known {
+    pub(super) cpu_port: u16,
+    /// Addresses at which GTP-U arrives.
+    pub(super) local: Vec<Ipv4Addr>,
+    /// Addresses at which VXLAN arrives, if the program has it.
+    pub(super) underlay: Vec<Ipv4Addr>,
+    /// UEs have IPv6.
+    pub(super) has_ipv6: bool,
+}
+
 /// Parses a frame that was received on a port.
-pub(super) fn parse(frame: &[u8], port: u16, cpu_port: u16, local: &[Ipv4Addr]) -> Packet {
+pub(super) fn parse(frame: &[u8], port: u16, known: &Known) -> Packet {
     let mut packet = Packet::new(port, frame);
     let mut progress = Progress::default();
-    match states(&mut packet, frame, cpu_port, local, &mut progress) {
+    match states(&mut packet, frame, known, &mut progress) {
         Ok(()) | Err(ParserStop::Accept) => {}
         Err(ParserStop::Punt(punt)) => packet.punt = Some(punt),
         Err(ParserStop::Drop(reason)) => packet.drop = Some(reason),
@@ -68,16 +85,25 @@ struct Progress {
 fn states(
     packet: &mut Packet,
     frame: &[u8],
-    cpu_port: u16,
-    local: &[Ipv4Addr],
+    known: &Known,
     progress: &mut Progress,
 ) -> Result<(), ParserStop> {
     let mut cursor = Cursor(frame);
     cursor.take::<14>()?;
     match packet.ether_type() {
-        ETHERTYPE_IPV4 => ipv4(packet, cursor, local, progress),
-        ETHERTYPE_IPV6 => inner_ipv6(packet, cursor),
-        ETHERTYPE_CPU if packet.ingress_port == cpu_port => from_cpu(packet, cursor, local, progress),
+        ETHERTYPE_IPV4 if known.underlay.contains(&destination(&cursor)?) => {
+            let came = packet.inner.clone();
+            underlay(packet, cursor, known, progress).inspect_err(|stop| {
+                // What is for the UPF itself stays as it came.
+                if matches!(stop, ParserStop::Punt(_)) {
+                    packet.inner = came;
+                    packet.set_ether_type(ETHERTYPE_IPV4);
+                }
+            })
+        }
+        ETHERTYPE_IPV4 => ipv4(packet, cursor, known, progress),
+        ETHERTYPE_IPV6 => inner_ipv6(packet, cursor, known),
+        ETHERTYPE_CPU if packet.ingress_port == known.cpu_port => from_cpu(packet, cursor, known, progress),
         ETHERTYPE_ARP => Err(ParserStop::Punt(Punt::Arp)),
         _ => Err(ParserStop::Drop(DropReason::UnsupportedFrame)),
     }
@@ -86,7 +112,7 @@ fn states(
 fn from_cpu(
     packet: &mut Packet,
     mut cursor: Cursor<'_>,
-    local: &[Ipv4Addr],
+    known: &Known,
     progress: &mut Progress,
 ) -> Result<(), ParserStop> {
     let [code, _, port_high, port_low, queue, _, _, _, type_high, type_low] = *cursor.take()?;
@@ -101,8 +127,8 @@ fn from_cpu(
     };
     packet.bad_command = packet.command.is_none();
     match (packet.command, packet.ether_type()) {
-        (Some(Command::Process), ETHERTYPE_IPV4) => ipv4(packet, cursor, local, progress),
-        (Some(Command::Process), ETHERTYPE_IPV6) => inner_ipv6(packet, cursor),
+        (Some(Command::Process), ETHERTYPE_IPV4) => ipv4(packet, cursor, known, progress),
+        (Some(Command::Process), ETHERTYPE_IPV6) => inner_ipv6(packet, cursor, known),
         (Some(Command::Route), ETHERTYPE_IPV4) => {
             let header = cursor.take::<20>()?;
             packet.tunnel = u32::from_be_bytes([header[16], header[17], header[18], header[19]]);
@@ -113,25 +139,78 @@ fn from_cpu(
     }
 }
 
-fn ipv4(
-    packet: &mut Packet,
-    cursor: Cursor<'_>,
-    local: &[Ipv4Addr],
-    progress: &mut Progress,
-) -> Result<(), ParserStop> {
+/// The destination of an IPv4 header.
+fn destination(cursor: &Cursor<'_>) -> Result<Ipv4Addr, ParserStop> {
     let front = Cursor(cursor.0).take::<20>()?;
-    let to = Ipv4Addr::new(front[16], front[17], front[18], front[19]);
-    if local.contains(&to) { outer_ipv4(packet, cursor, progress) } else { inner_ipv4(packet, cursor) }
+    Ok(Ipv4Addr::new(front[16], front[17], front[18], front[19]))
 }
 
-fn outer_ipv4(packet: &mut Packet, cursor: Cursor<'_>, progress: &mut Progress) -> Result<(), ParserStop> {
-    let whole = cursor.0;
-    let mut cursor = cursor;
+/// The IPv4 header of a datagram that is whole and has no options.
+fn datagram<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8; 20], ParserStop> {
     let header = cursor.take::<20>()?;
     let is_fragment = header[6] & 0x3f != 0 || header[7] != 0;
     if header[0] & 0x0f != 5 || is_fragment || header[9] != PROTOCOL_UDP {
         return Err(ParserStop::Punt(Punt::Local));
     }
+    Ok(header)
+}
+
+/// A datagram with VXLAN, and the frame in the segment.
+fn underlay(
+    packet: &mut Packet,
+    mut cursor: Cursor<'_>,
+    known: &Known,
+    progress: &mut Progress,
+) -> Result<(), ParserStop> {
+    let header = datagram(&mut cursor)?;
+    let udp = cursor.take::<8>()?;
+    if u16::from_be_bytes([udp[2], udp[3]]) != PORT_VXLAN {
+        return Err(ParserStop::Punt(Punt::Local));
+    }
+    let [flags, _, _, _, vni @ .., _] = *cursor.take::<8>()?;
+    if flags & VNI_IS_VALID == 0 {
+        return Err(ParserStop::Drop(DropReason::MalformedVxlan));
+    }
+    let ethernet = cursor.take::<14>()?;
+    let mac = ethernet[..6].iter().fold(0, |mac, octet| mac << 8 | u64::from(*octet));
+    packet.arrival = Some(Arrival {
+        vni: u32::from_be_bytes([0, vni[0], vni[1], vni[2]]),
+        remote: u32::from_be_bytes([header[12], header[13], header[14], header[15]]),
+        mac,
+        tos: header[1],
+    });
+    packet.inner = cursor.0.to_vec();
+    packet.set_ether_type(u16::from_be_bytes([ethernet[12], ethernet[13]]));
+    match packet.ether_type() {
+        ETHERTYPE_IPV4 => ipv4(packet, cursor, known, progress),
+        ETHERTYPE_IPV6 => inner_ipv6(packet, cursor, known),
+        ETHERTYPE_ARP => Err(ParserStop::Punt(Punt::Arp)),
+        _ => Err(ParserStop::Drop(DropReason::UnsupportedFrame)),
+    }
+}
+
+fn ipv4(
+    packet: &mut Packet,
+    cursor: Cursor<'_>,
+    known: &Known,
+    progress: &mut Progress,
+) -> Result<(), ParserStop> {
+    if known.local.contains(&destination(&cursor)?) {
+        outer_ipv4(packet, cursor, known, progress)
+    } else {
+        inner_ipv4(packet, cursor)
+    }
+}
+
+fn outer_ipv4(
+    packet: &mut Packet,
+    cursor: Cursor<'_>,
+    known: &Known,
+    progress: &mut Progress,
+) -> Result<(), ParserStop> {
+    let whole = cursor.0;
+    let mut cursor = cursor;
+    datagram(&mut cursor)?;
     let udp = cursor.take::<8>()?;
     progress.has_udp = true;
     if u16::from_be_bytes([udp[2], udp[3]]) != PORT_GTPU {
@@ -144,7 +223,7 @@ fn outer_ipv4(packet: &mut Packet, cursor: Cursor<'_>, progress: &mut Progress) 
     packet.inner = cursor.0.to_vec();
     match cursor.peek()? >> 4 {
         4 => inner_ipv4(packet, cursor),
-        6 => inner_ipv6(packet, cursor),
+        6 => inner_ipv6(packet, cursor, known),
         _ => Err(ParserStop::Drop(DropReason::MalformedIp)),
     }
 }
@@ -226,7 +305,10 @@ fn inner_ipv4(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), ParserS
     if is_first { ports(packet, cursor, header[9]) } else { Ok(()) }
 }
 
-fn inner_ipv6(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), ParserStop> {
+fn inner_ipv6(packet: &mut Packet, mut cursor: Cursor<'_>, known: &Known) -> Result<(), ParserStop> {
+    if !known.has_ipv6 {
+        return Err(ParserStop::Drop(DropReason::UnsupportedFrame));
+    }
     let header = cursor.take::<40>()?;
     packet.family = Some(Family::V6);
     packet.length = u16::from_be_bytes([header[4], header[5]]);

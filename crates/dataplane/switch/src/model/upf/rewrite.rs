@@ -3,7 +3,9 @@
 use causeway_packet::checksum::checksum;
 
 use super::codes::{Command, DropReason, Punt};
-use super::packet::{ETHERTYPE_CPU, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Family, Forward, Outer, Packet, Tunnel};
+use super::packet::{
+    ETHERTYPE_CPU, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Family, Forward, Outer, Packet, Tunnel, Underlay,
+};
 
 /// Octets of UDP, GTP-U, its optional fields and a PDU Session Container.
 const TUNNEL: u16 = 24;
@@ -59,7 +61,8 @@ fn hop(packet: &mut Packet) {
 
 /// The frame with its headers; checksums of IPv4 are correct, except that of a user packet that was received incorrect.
 pub(super) fn frame(packet: &Packet) -> Vec<u8> {
-    let mut frame = packet.ethernet.to_vec();
+    let mut frame = packet.underlay.map(|underlay| segment(packet, &underlay)).unwrap_or_default();
+    frame.extend_from_slice(&packet.ethernet);
     match &packet.outer {
         Outer::None => {}
         Outer::AsItCame(outer) => frame.extend_from_slice(outer),
@@ -77,6 +80,37 @@ pub(super) fn frame(packet: &Packet) -> Vec<u8> {
     }
     frame.extend_from_slice(&inner);
     frame
+}
+
+/// Octets of the IP packet in a segment.
+pub(super) fn octets_in_segment(packet: &Packet) -> u32 {
+    match &packet.outer {
+        Outer::New(tunnel) => tunnel.length.wrapping_add(TUNNEL + 20).into(),
+        // A packet of the controller is complete.
+        _ if packet.command == Some(Command::Route) => packet.inner_field(2..4) as u32,
+        _ => packet.length.into(),
+    }
+}
+
+/// Ethernet, IPv4, UDP without a checksum, and VXLAN.
+fn segment(packet: &Packet, to: &Underlay) -> Vec<u8> {
+    let udp = (octets_in_segment(packet) as u16).wrapping_add(30);
+    let mut ip = vec![0x45, packet.tos() & 3];
+    ip.extend_from_slice(&udp.wrapping_add(20).to_be_bytes());
+    ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 17, 0, 0]);
+    ip.extend_from_slice(&to.local.to_be_bytes());
+    ip.extend_from_slice(&to.remote.to_be_bytes());
+    set_checksum(&mut ip, 20);
+    let mut octets = to.neighbour.to_be_bytes()[2..].to_vec();
+    octets.extend_from_slice(&to.source.to_be_bytes()[2..]);
+    octets.extend_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+    octets.extend_from_slice(&ip);
+    for field in [packet.flow_port(), 4789, udp, 0] {
+        octets.extend_from_slice(&field.to_be_bytes());
+    }
+    octets.extend_from_slice(&[8, 0, 0, 0]);
+    octets.extend_from_slice(&(to.vni << 8).to_be_bytes());
+    octets
 }
 
 /// The received frame; one of the CPU port without its header.
