@@ -142,7 +142,14 @@ fn worlds_with_the_oracle() {
 // Output: the same results, packets, counters and events as from the slow path, after every step.
 #[test]
 fn worlds_over_external_memory() {
-    let sizes = Sizes { ue_buckets: 1 << 6, flow_buckets: 1 << 9, rings: 4, ring: 16 };
+    let sizes = Sizes {
+        ue_buckets: 1 << 6,
+        flow_buckets: 1 << 9,
+        rings: 4,
+        ring: 16,
+        paging_rings: 4,
+        paging_ring: 8,
+    };
     let xplane = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
         let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
         let plane = ModelPlane::over_model(topology, limits, parameters, sizes, 1).unwrap();

@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | UE table | first | a bucket of two records: header and state of both, then actions and PDRs of each |
 //! | flow table | behind it | a bucket of two entries, and space for a packet of one of its flows |
-//! | rings | last | places for packets, one behind the other |
+//! | rings | behind it | places for packets of flows that are looked up, one behind the other |
+//! | paging rings | last | places for packets of idle UEs, one behind the other |
 //!
 //! Header and state of both records of a bucket come in one read, and so do the actions and the first block of a record.
 
@@ -36,12 +37,23 @@ pub struct Sizes {
     pub rings: u32,
     /// Packets of a ring.
     pub ring: u32,
+    /// Paging rings: sessions with packets for an idle UE in external memory at a time.
+    pub paging_rings: u32,
+    /// Packets of a paging ring.
+    pub paging_ring: u32,
 }
 
 impl Default for Sizes {
-    /// For some thousand UEs: 28 MB.
+    /// For some thousand UEs, of which 64 have packets waiting: 45 MB.
     fn default() -> Self {
-        Self { ue_buckets: 1 << 12, flow_buckets: 1 << 12, rings: 16, ring: 64 }
+        Self {
+            ue_buckets: 1 << 12,
+            flow_buckets: 1 << 12,
+            rings: 16,
+            ring: 64,
+            paging_rings: 64,
+            paging_ring: 128,
+        }
     }
 }
 
@@ -59,6 +71,7 @@ impl Sizes {
         self.ue_buckets * UE_BUCKET as u64
             + self.flow_buckets * FLOW_BUCKET as u64
             + self.rings as u64 * self.ring as u64 * PACKET as u64
+            + self.paging_rings as u64 * self.paging_ring as u64 * PACKET as u64
     }
 
     /// A region of zeroes for these tables. `None`: it is larger than an address space.
@@ -70,6 +83,10 @@ impl Sizes {
 impl Layout {
     pub(crate) const fn new(sizes: Sizes, base: Place, seed: u64) -> Self {
         Self { sizes, base, seed }
+    }
+
+    pub(crate) const fn sizes(&self) -> &Sizes {
+        &self.sizes
     }
 
     fn at(&self, offset: u64) -> Place {
@@ -135,7 +152,18 @@ impl Layout {
     /// The place of a packet in a ring.
     pub(crate) fn ring_packet(&self, ring: usize, position: u64) -> Place {
         let rings = self.flow_offset(self.sizes.flow_buckets);
-        let places = u64::from(self.sizes.ring.max(1));
+        self.packet_of(rings, self.sizes.ring, ring, position)
+    }
+
+    /// The place of a packet in a paging ring.
+    pub(crate) fn paging_packet(&self, ring: usize, position: u64) -> Place {
+        let packets = u64::from(self.sizes.rings) * u64::from(self.sizes.ring);
+        let rings = self.flow_offset(self.sizes.flow_buckets) + packets * PACKET as u64;
+        self.packet_of(rings, self.sizes.paging_ring, ring, position)
+    }
+
+    fn packet_of(&self, rings: u64, size: u32, ring: usize, position: u64) -> Place {
+        let places = u64::from(size.max(1));
         self.at(rings + (ring as u64 * places + position % places) * PACKET as u64)
     }
 }

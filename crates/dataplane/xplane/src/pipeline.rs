@@ -27,10 +27,11 @@ use causeway_types::{Direction, Span, Time};
 
 use crate::action::{ACTION, Action, Send};
 use crate::flows::{ENTRIES, FlowEntry, Found, Generations, find};
+use crate::idle::IdleRings;
 use crate::key::{Fields, FlowKey, UeKey};
 use crate::layout::{Layout, MAX_PACKET, TAG, UE_WAYS};
 use crate::local_state::{Arrived, LocalStateConfig, LocalStateTable, Ticket, Write, WriteTicket};
-use crate::paging::{Left, Ring, RingConfig, RingRead};
+use crate::paging::{Left, Position, Ring, RingConfig, RingRead};
 use crate::state::{Account, STATE_OCTETS, UeState};
 use crate::ue_table::{
     BLOCK, HEAD, HEADER, MAX_ACTIONS, PDRS_OF_A_BLOCK, RuleRef, Target, UeHeader, UeRecord, encode_rules,
@@ -208,7 +209,7 @@ struct Walk {
 
 /// What an operation is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Purpose {
+pub(crate) enum Purpose {
     /// Header and state of a UE.
     Load { ue: UeKey, ticket: Ticket },
     /// A packet with the entries of its flow.
@@ -217,6 +218,10 @@ enum Purpose {
     Block { ue: UeKey, flow: FlowKey, number: usize },
     /// A packet of a ring.
     Ring { ring: usize, read: RingRead },
+    /// A packet that enters a paging ring.
+    Page { ring: usize, position: Position },
+    /// A packet of a paging ring.
+    PageRead { ring: usize, read: RingRead },
     /// The state of a UE.
     State { ticket: WriteTicket },
     /// A write whose failure leaves nothing to do.
@@ -231,7 +236,7 @@ type Of = (UeKey, FlowKey);
 #[derive(Debug)]
 pub struct Pipeline<M> {
     memory: M,
-    layout: Layout,
+    pub(crate) layout: Layout,
     config: PipelineConfig,
     generations: Generations,
     local: LocalStateTable<UeKey, LocalUe>,
@@ -243,6 +248,8 @@ pub struct Pipeline<M> {
     /// The flow of each ring, and its packets by position.
     ring_flows: Vec<Option<Of>>,
     ring_flights: HashMap<(usize, u64), u64>,
+    /// Packets of idle UEs.
+    pub(crate) idle: IdleRings,
     purposes: HashMap<OperationId, Purpose>,
     /// Operations that wait while their queue pair is full.
     backlog: Vec<VecDeque<(Operation, Purpose)>>,
@@ -271,6 +278,7 @@ impl<M: ExternalMemory> Pipeline<M> {
             free_rings: (0..rings).rev().collect(),
             ring_flows: vec![None; rings],
             ring_flights: HashMap::new(),
+            idle: IdleRings::new(sizes.paging_rings, sizes.paging_ring),
             purposes: HashMap::new(),
             departures: VecDeque::new(),
             replies: VecDeque::new(),
@@ -429,11 +437,18 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     fn submit(&mut self, now: Time, ue: &UeKey, operation: Operation, purpose: Purpose) {
-        let pair = self.queue_pair(ue);
+        self.submit_to(now, self.queue_pair(ue), operation, purpose);
+    }
+
+    pub(crate) fn submit_to(&mut self, now: Time, pair: usize, operation: Operation, purpose: Purpose) {
         if let Some(queue) = self.backlog.get_mut(pair) {
             queue.push_back((operation, purpose));
         }
         self.submit_from(now, pair);
+    }
+
+    pub(crate) fn pairs(&self) -> usize {
+        self.backlog.len()
     }
 
     /// Submits what waits for a queue pair, in order, until it is full.
@@ -476,6 +491,8 @@ impl<M: ExternalMemory> Pipeline<M> {
             Purpose::LookUp { flight } => self.looked_up(now, flight, &octets),
             Purpose::Block { ue, flow, number } => self.walked(now, (ue, flow), number, &octets),
             Purpose::Ring { ring, read } => self.ring_read(now, ring, read, Some(&octets)),
+            Purpose::Page { ring, position } => self.idle.written(ring, position),
+            Purpose::PageRead { ring, read } => self.idle_read(now, ring, read, &octets),
             Purpose::State { ticket } => {
                 let next = self.local.written(ticket);
                 self.write_state(now, next);
@@ -491,6 +508,8 @@ impl<M: ExternalMemory> Pipeline<M> {
         match purpose {
             // The packets that wait for it find nothing, and are lost.
             Purpose::Load { .. } | Purpose::Plain => {}
+            // The packet is in the ring until `recover_paged`.
+            Purpose::Page { .. } | Purpose::PageRead { .. } => {}
             Purpose::LookUp { flight } => self.lose(now, flight),
             Purpose::Block { ue, flow, .. } => self.decide(now, (ue, flow), None),
             Purpose::Ring { ring, read } => self.ring_read(now, ring, read, None),

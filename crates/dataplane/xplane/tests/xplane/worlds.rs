@@ -20,12 +20,13 @@ use causeway_xplane::{
     Action, Arrival, Departure, Fields, MODEL_RKEY, Pipeline, PipelineConfig, Sizes, UeKey, Verdict, Why,
 };
 
-const SIZES: Sizes = Sizes { ue_buckets: 64, flow_buckets: 16, rings: 2, ring: 8 };
+pub(crate) const SIZES: Sizes =
+    Sizes { ue_buckets: 64, flow_buckets: 16, rings: 2, ring: 8, paging_rings: 2, paging_ring: 8 };
 const UES: u32 = 4;
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 /// A memory with queue pairs, each in order, each operation after a delay of its own; no order between queue pairs.
-struct Jitter {
+pub(crate) struct Jitter {
     octets: Vec<u8>,
     pairs: Vec<VecDeque<(u64, u64, OperationId, Operation)>>,
     last: Vec<u64>,
@@ -33,7 +34,7 @@ struct Jitter {
     delay: u64,
     next: u64,
     /// All operations fail from now on.
-    fails: bool,
+    pub(crate) fails: bool,
 }
 
 impl ExternalMemory for Jitter {
@@ -91,7 +92,7 @@ impl ExternalMemory for Jitter {
     }
 }
 
-fn jitter(seed: u64, delay: u64, pairs: usize) -> Jitter {
+pub(crate) fn jitter(seed: u64, delay: u64, pairs: usize) -> Jitter {
     Jitter {
         octets: vec![0; SIZES.octets() as usize],
         pairs: vec![VecDeque::new(); pairs],

@@ -1,5 +1,7 @@
 //! The data plane: the pipeline over external memory, and the slow path for what it does not cover.
 
+mod idle_sessions;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Poll;
@@ -15,6 +17,8 @@ use causeway_packet::Batch;
 use causeway_slowpath::lease::may_change_lookup;
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Span, Time, WallClock};
+
+use idle_sessions::IdleSessions;
 
 use crate::arrival::arrival;
 use crate::key::UeKey;
@@ -79,6 +83,9 @@ pub struct XPlane<M> {
     ingresses: Ingresses,
     /// Packets for the slow path, in order.
     slow: VecDeque<(Ingress, Vec<u8>)>,
+    /// Packets to transmit, in order.
+    ready: Vec<(Egress, Vec<u8>)>,
+    idle: IdleSessions,
     counters: Counters,
     /// Packets that the pipeline decided.
     decided: u64,
@@ -111,6 +118,8 @@ impl<M: Awaited> XPlane<M> {
             next_token: 0,
             ingresses: HashMap::new(),
             slow: VecDeque::new(),
+            ready: Vec::new(),
+            idle: IdleSessions::new(sizes.paging_rings),
             counters: Counters::default(),
             decided: 0,
             losses: MemoryLosses::default(),
@@ -146,15 +155,15 @@ impl<M: Awaited> XPlane<M> {
         self.clock = self.clock.max(Time::default() + passed);
     }
 
-    /// Lets the memory work until it has done all. Packets that leave are sent, those for the slow path wait in `self.slow`. Returns the
-    /// disposition of the last packet that left.
-    fn drain(&mut self, now: Time, out: &mut dyn Transmit) -> Option<Disposition> {
+    /// Lets the memory work until it has done all. Packets that leave are ready to be sent, those for the slow path wait in `self.slow`.
+    /// Returns the disposition of the last packet that left.
+    fn drain(&mut self, now: Time) -> Option<Disposition> {
         self.tick(now);
         let mut last = None;
         loop {
             self.pipeline.advance(self.clock);
             while let Some(departure) = self.pipeline.poll() {
-                last = self.depart(departure, out);
+                last = self.depart(departure);
             }
             if self.pipeline.is_empty() {
                 return last;
@@ -167,8 +176,8 @@ impl<M: Awaited> XPlane<M> {
     }
 
     /// A packet leaves the pipeline.
-    fn depart(&mut self, departure: Departure, out: &mut dyn Transmit) -> Option<Disposition> {
-        let Departure { token, frame, user, tos, hops, verdict, .. } = departure;
+    fn depart(&mut self, departure: Departure) -> Option<Disposition> {
+        let Departure { token, frame, user, tos, hops, arrived, verdict } = departure;
         let ingress = self.ingresses.remove(&token)?;
         let length = frame.len();
         let disposition = match verdict {
@@ -187,7 +196,7 @@ impl<M: Awaited> XPlane<M> {
                             _ => &mut self.counters.ip_sent,
                         };
                         counter.count(packet.len());
-                        out.transmit(&egress, &packet);
+                        self.ready.push((egress, packet));
                         Disposition::Forwarded
                     }
                     None => Disposition::Dropped(DropReason::NoEgress),
@@ -201,7 +210,10 @@ impl<M: Awaited> XPlane<M> {
         };
         counter.count(length);
         match disposition {
-            Disposition::Dropped(reason) => self.counters.count_drop(reason),
+            Disposition::Dropped(reason) => {
+                self.slow_path.record_drop(arrived, &ingress.meta(), &frame, reason);
+                self.counters.count_drop(reason);
+            }
             _ => self.counters.forwarded += 1,
         }
         self.decided += 1;
@@ -209,26 +221,24 @@ impl<M: Awaited> XPlane<M> {
     }
 
     /// Lets all packets leave, then processes those for the slow path. Returns the disposition of the last one.
-    fn finish(&mut self, now: Time, out: &mut dyn Transmit) -> Option<Disposition> {
-        let mut last = self.drain(now, out);
+    fn finish(&mut self, now: Time) -> Option<Disposition> {
+        let mut last = self.drain(now);
         while let Some((ingress, packet)) = self.slow.pop_front() {
-            last = Some(self.process_slow(now, &ingress, &packet, out));
+            last = Some(self.process_slow(now, &ingress, &packet));
         }
         self.recover_if_failed(now);
         last
     }
 
     /// Processes a packet in the slow path. Nothing is in flight.
-    fn process_slow(
-        &mut self,
-        now: Time,
-        ingress: &Ingress,
-        packet: &[u8],
-        out: &mut dyn Transmit,
-    ) -> Disposition {
+    fn process_slow(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
-        let process = |slow_path: &mut SlowPath| slow_path.process(now, ingress, packet, out);
+        let mut ready = std::mem::take(&mut self.ready);
+        let process = |slow_path: &mut SlowPath| slow_path.process(now, ingress, packet, &mut ready);
         let disposition = self.with_settled(now, &concerned, process);
+        // Nothing is in flight that would have become ready meanwhile.
+        self.ready = ready;
+        concerned.iter().for_each(|seid| self.page_out(now, *seid));
         self.recover_if_failed(now);
         disposition
     }
@@ -239,6 +249,10 @@ impl<M: Awaited> XPlane<M> {
         let result = act(&mut self.slow_path);
         seids.iter().for_each(|seid| self.grant(now, *seid));
         result
+    }
+
+    fn hand_out(&mut self, out: &mut dyn Transmit) {
+        self.ready.drain(..).for_each(|(egress, packet)| out.transmit(&egress, &packet));
     }
 
     fn recover_if_failed(&mut self, now: Time) {
@@ -297,7 +311,7 @@ impl<M: Awaited> XPlane<M> {
 
     /// Waits for the operations of the control plane. The reply to the last one. No packet is in flight.
     fn reply(&mut self, now: Time) -> Option<Vec<u8>> {
-        self.drain(now, &mut Vec::new());
+        self.drain(now);
         std::iter::from_fn(|| self.pipeline.poll_reply()).last().flatten()
     }
 
@@ -373,6 +387,9 @@ impl<M: Awaited> XPlane<M> {
             // The session is not forgotten if the memory does not come back.
             self.leases.insert(*seid, Lease::default());
         }
+        let has_rest = !has_restarted && self.down_until.is_none();
+        self.pipeline.recover_paged(self.clock, has_rest);
+        self.take_paged(now);
         if self.down_until.is_none() && self.pipeline.failure().is_none() {
             for seid in seids {
                 let overlaps = !self.slow_path.overlapping_sessions(seid).is_empty();
@@ -382,6 +399,8 @@ impl<M: Awaited> XPlane<M> {
         if self.pipeline.failure().is_some() {
             self.pipeline.reset();
             self.down_until = Some(now + RETRY);
+            self.pipeline.recover_paged(self.clock, false);
+            self.take_paged(now);
         }
     }
 
@@ -394,6 +413,7 @@ impl<M: Awaited> XPlane<M> {
         while let Some(seid) = self.slow_path.expired_session(now) {
             self.with_settled(now, &[seid], |slow_path| slow_path.expire_one(now));
         }
+        self.forget_discarded();
         self.recover_if_failed(now);
     }
 
@@ -403,7 +423,12 @@ impl<M: Awaited> XPlane<M> {
         let mut overlapping =
             if is_alone { Vec::new() } else { self.slow_path.overlapping_sessions(plan.session) };
         self.remove_session(now, plan.session);
+        if self.slow_path.plan_needs_octets(now, plan) {
+            self.page_in(now, plan.session);
+        }
         let applied = self.slow_path.apply(now, plan);
+        // What is still buffered waits in memory again.
+        self.page_out(now, plan.session);
         if may_change_lookup(&plan.change) {
             overlapping.extend(self.slow_path.overlapping_sessions(plan.session));
             overlapping.sort_unstable();
@@ -518,19 +543,18 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
     ) {
         queue.clear();
         self.expire(now);
-        let mut out = Vec::new();
         for frame in batch.frames() {
             let Some(ingress) = self.topology.ingress(source, &frame.meta) else { continue };
             if !self.arrive(now, &ingress, frame.data) {
                 // What came before it leaves before it.
-                self.finish(now, &mut out);
-                self.process_slow(now, &ingress, frame.data, &mut out);
+                self.finish(now);
+                self.process_slow(now, &ingress, frame.data);
             } else if self.pipeline.in_flight() >= self.window {
-                self.finish(now, &mut out);
+                self.finish(now);
             }
         }
-        self.finish(now, &mut out);
-        out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
+        self.finish(now);
+        self.ready.drain(..).for_each(|(egress, packet)| queue.push_owned(egress, packet));
     }
 
     fn process(
@@ -541,10 +565,13 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
         out: &mut dyn Transmit,
     ) -> Disposition {
         self.expire(now);
-        if !self.arrive(now, ingress, packet) {
-            return self.process_slow(now, ingress, packet, out);
-        }
-        self.finish(now, out).unwrap_or(Disposition::Dropped(DropReason::ExternalMemory))
+        let disposition = if self.arrive(now, ingress, packet) {
+            self.finish(now).unwrap_or(Disposition::Dropped(DropReason::ExternalMemory))
+        } else {
+            self.process_slow(now, ingress, packet)
+        };
+        self.hand_out(out);
+        disposition
     }
 
     fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
@@ -553,6 +580,7 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {
+        self.hand_out(out);
         self.slow_path.flush(out);
     }
 }
