@@ -68,8 +68,8 @@ const FORWARDED: u64 = 25;
 /// The least share of packets, in percent, that flow entries must decide, and not the slow path.
 const HOT: u64 = 20;
 
-/// The same of packets that flows in external memory must decide: rates of several lookup keys are for the slow path there.
-const HOT_IN_EXTERNAL_MEMORY: u64 = 5;
+/// The same of packets that flows in external memory must decide: sessions under a firewall are for the slow path there.
+const HOT_IN_EXTERNAL_MEMORY: u64 = 8;
 
 /// `most_awake`: of the sessions that could rest again.
 fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize, compared: Compared) {

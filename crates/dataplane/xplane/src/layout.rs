@@ -26,6 +26,17 @@ const PACKET: usize = TAG + MAX_PACKET;
 const UE_BUCKET: usize = UE_WAYS * (HEAD + RULES);
 const FLOW_BUCKET: usize = ENTRIES + PACKET;
 
+/// The place of a state in the UE table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StatePlace(pub(crate) u64);
+
+impl StatePlace {
+    /// The state of a record: the bucket and its place there, 0 or 1.
+    pub fn new(bucket: u64, way: usize) -> Self {
+        Self(bucket.wrapping_mul(UE_WAYS as u64).wrapping_add(way as u64))
+    }
+}
+
 /// The sizes of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
@@ -109,6 +120,13 @@ impl Layout {
 
     pub(crate) fn ue_state(&self, bucket: u64, way: usize) -> Place {
         self.at(bucket * UE_BUCKET as u64 + (way * HEAD + HEADER) as u64)
+    }
+
+    /// The same by its place. One that is not in the table is the first: what is read from memory may be anything.
+    pub(crate) fn state(&self, place: StatePlace) -> Place {
+        let bucket = place.0 / UE_WAYS as u64;
+        let is_there = bucket < self.sizes.ue_buckets.max(1);
+        self.ue_state(if is_there { bucket } else { 0 }, (place.0 % UE_WAYS as u64) as usize)
     }
 
     /// Actions and PDRs of a record.

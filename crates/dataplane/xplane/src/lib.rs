@@ -93,6 +93,6 @@ pub mod ue_table;
 pub use action::{Action, Send};
 pub use idle::Paged;
 pub use key::{Fields, FlowKey, UeKey};
-pub use layout::{MODEL_RKEY, Sizes};
+pub use layout::{MODEL_RKEY, Sizes, StatePlace};
 pub use pipeline::{Arrival, Departure, Pipeline, PipelineConfig, PipelineCounters, Verdict, Why};
 pub use plane::{Awaited, MemoryLosses, ModelPlane, XPlane};

@@ -22,9 +22,9 @@ use idle_sessions::IdleSessions;
 
 use crate::arrival::arrival;
 use crate::key::UeKey;
-use crate::layout::Sizes;
+use crate::layout::{Sizes, StatePlace};
 use crate::pipeline::{Departure, Pipeline, PipelineConfig, Verdict, Why};
-use crate::sessions::{Lease, Places, RecordPlace, compile_session};
+use crate::sessions::{Compiled, Lease, Places, RecordPlace, compile_session};
 use crate::state::UeState;
 use crate::ue_table::UeRecord;
 
@@ -280,14 +280,14 @@ impl<M: Awaited> XPlane<M> {
         let Some(mut lease) = self.leases.remove(&seid) else { return };
         if lease.is_granted {
             let mut states = HashMap::new();
-            for record in &lease.records {
-                if let Some(state) = self.read_state(now, &record.place) {
-                    states.insert(record.place.ue, state);
+            for home in lease.states.iter().map(|state| state.home) {
+                if let Some(state) = self.read_state(now, &home) {
+                    states.insert(home.state(), state);
                 } else {
                     self.losses.states += 1;
                 }
             }
-            lease.settle(&mut self.slow_path, seid, |place| states.remove(&place.ue));
+            lease.settle(&mut self.slow_path, seid, |place| states.remove(&place));
         }
         self.leases.insert(seid, lease);
     }
@@ -315,13 +315,23 @@ impl<M: Awaited> XPlane<M> {
         std::iter::from_fn(|| self.pipeline.poll_reply()).last().flatten()
     }
 
+    /// The rules of a record change. What else is in its bucket follows.
+    fn raise_generation(&mut self, place: &RecordPlace) -> u64 {
+        let generation = self.pipeline.raise_generation(&place.ue);
+        for (other, header) in self.places.others(place) {
+            let header = header.with_generation(generation);
+            self.places.set_header(&other, header);
+            self.pipeline.write_header(self.clock, other.way, &header);
+        }
+        generation
+    }
+
     /// Takes a session out of the tables.
     fn remove_session(&mut self, now: Time, seid: Seid) {
         self.settle(now, seid);
         let Some(lease) = self.leases.remove(&seid) else { return };
-        for record in lease.records {
-            let place = record.place;
-            self.pipeline.raise_generation(&place.ue);
+        for place in lease.records {
+            self.raise_generation(&place);
             self.pipeline.erase_record(self.clock, &place.ue, place.way);
             self.places.release(&place);
         }
@@ -335,22 +345,28 @@ impl<M: Awaited> XPlane<M> {
         }
         let Some(spec) = self.slow_path.offload_spec(seid) else { return };
         let mut lease = Lease { has_no_overlap, ..Lease::default() };
-        for compiled in compile_session(&spec, &self.topology) {
-            let Some(ue) = UeKey::new(&compiled.lookup.key) else { continue };
-            let bucket = self.pipeline.ue_bucket(&ue);
-            // If both places of the bucket are taken, packets find no record.
-            let Some(place) = self.places.take(ue, bucket) else { continue };
-            let generation = self.pipeline.raise_generation(&ue);
-            let header = compiled.header(ue, generation);
-            let record = UeRecord {
-                header,
-                actions: compiled.actions.clone(),
-                pdrs: compiled.pdrs.clone(),
-                state: UeState::default(),
-            };
-            self.tick(now);
-            self.pipeline.write_record(self.clock, place.way, &record);
-            lease.records.push(compiled.at(place));
+        for mut compiled in compile_session(&spec, &self.topology) {
+            let mut placed = Vec::new();
+            for record in std::mem::take(&mut compiled.records) {
+                let Some(ue) = UeKey::new(&record.lookup.key) else { continue };
+                let bucket = self.pipeline.ue_bucket(&ue);
+                // If both places of the bucket are taken, packets find no record.
+                let Some(place) = self.places.take(ue, bucket) else { continue };
+                placed.push((place, record));
+            }
+            let Some(home) = placed.first().map(|(place, _)| *place) else { continue };
+            let shared_state = (placed.len() > 1).then(|| home.state());
+            for (place, record) in placed {
+                self.tick(now);
+                let generation = self.raise_generation(&place);
+                let header = record.header(place.ue, generation, shared_state);
+                self.places.set_header(&place, header);
+                let Compiled { actions, pdrs, .. } = record;
+                let record = UeRecord { header, actions, pdrs, state: UeState::default() };
+                self.pipeline.write_record(self.clock, place.way, &record);
+                lease.records.push(place);
+            }
+            lease.states.push(compiled.at(home));
         }
         if !lease.records.is_empty() {
             self.leases.insert(seid, lease);
@@ -365,25 +381,27 @@ impl<M: Awaited> XPlane<M> {
         let has_restarted = failure == Some(Failure::Restarted);
         self.losses.failures += u64::from(failure.is_some());
         self.losses.restarts += u64::from(has_restarted);
-        let mut known: HashMap<UeKey, UeState> = self.pipeline.reset().into_iter().collect();
+        let mut known: HashMap<StatePlace, UeState> = self.pipeline.reset().into_iter().collect();
         if !self.pipeline.memory_mut().reconnect(self.clock) {
             self.down_until = Some(now + RETRY);
         }
         let seids: Vec<Seid> = self.leases.keys().copied().collect();
         for seid in &seids {
             let Some(mut lease) = self.leases.remove(seid) else { continue };
-            for record in &lease.records {
-                if lease.is_granted && !known.contains_key(&record.place.ue) {
+            for home in lease.states.iter().map(|state| state.home) {
+                if lease.is_granted && !known.contains_key(&home.state()) {
                     let is_there = !has_restarted && self.down_until.is_none();
-                    match is_there.then(|| self.read_state(now, &record.place)).flatten() {
-                        Some(state) => drop(known.insert(record.place.ue, state)),
+                    match is_there.then(|| self.read_state(now, &home)).flatten() {
+                        Some(state) => drop(known.insert(home.state(), state)),
                         None => self.losses.states += 1,
                     }
                 }
-                self.pipeline.raise_generation(&record.place.ue);
-                self.places.release(&record.place);
             }
-            lease.settle(&mut self.slow_path, *seid, |place| known.remove(&place.ue));
+            for place in &lease.records {
+                self.pipeline.raise_generation(&place.ue);
+                self.places.release(place);
+            }
+            lease.settle(&mut self.slow_path, *seid, |place| known.remove(&place));
             // The session is not forgotten if the memory does not come back.
             self.leases.insert(*seid, Lease::default());
         }

@@ -2,5 +2,6 @@
 
 mod idle;
 mod plane;
+mod shared;
 mod wire;
 mod worlds;
