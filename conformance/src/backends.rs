@@ -120,7 +120,14 @@ pub struct XPlaneBackend;
 
 impl XPlaneBackend {
     /// Tables that hold some hundred UEs.
-    const SIZES: Sizes = Sizes { ue_buckets: 1 << 9, flow_buckets: 1 << 9, rings: 8, ring: 32 };
+    const SIZES: Sizes = Sizes {
+        ue_buckets: 1 << 9,
+        flow_buckets: 1 << 9,
+        rings: 8,
+        ring: 32,
+        paging_rings: 8,
+        paging_ring: 32,
+    };
 }
 
 impl Backend for XPlaneBackend {

@@ -68,8 +68,8 @@ const FORWARDED: u64 = 25;
 /// The least share of packets, in percent, that flow entries must decide, and not the slow path.
 const HOT: u64 = 20;
 
-/// The same of packets that flows in external memory must decide: rates of several lookup keys are for the slow path there.
-const HOT_IN_EXTERNAL_MEMORY: u64 = 5;
+/// The same of packets that flows in external memory must decide: sessions under a firewall are for the slow path there.
+const HOT_IN_EXTERNAL_MEMORY: u64 = 8;
 
 /// `most_awake`: of the sessions that could rest again.
 fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize, compared: Compared) {
@@ -142,7 +142,14 @@ fn worlds_with_the_oracle() {
 // Output: the same results, packets, counters and events as from the slow path, after every step.
 #[test]
 fn worlds_over_external_memory() {
-    let sizes = Sizes { ue_buckets: 1 << 6, flow_buckets: 1 << 9, rings: 4, ring: 16 };
+    let sizes = Sizes {
+        ue_buckets: 1 << 6,
+        flow_buckets: 1 << 9,
+        rings: 4,
+        ring: 16,
+        paging_rings: 4,
+        paging_ring: 8,
+    };
     let xplane = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
         let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
         let plane = ModelPlane::over_model(topology, limits, parameters, sizes, 1).unwrap();

@@ -2,9 +2,66 @@
 
 use std::collections::VecDeque;
 
+use causeway_packet::UserPacket;
 use causeway_types::{FarId, PdrId, Qfi, Time};
 
 use crate::carried_extensions::CarriedExtensions;
+
+/// The octets of a buffered packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Octets {
+    /// From the IP header on.
+    Here(Vec<u8>),
+    /// The data plane that has this slow path keeps them ([`SlowPath::take_buffered_octets`](crate::SlowPath::take_buffered_octets)).
+    Elsewhere {
+        /// How many.
+        length: usize,
+        /// The DSCP of the packet.
+        dscp: Option<u8>,
+    },
+}
+
+impl Octets {
+    pub(crate) const fn is_here(&self) -> bool {
+        matches!(self, Self::Here(_))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Here(packet) => packet.len(),
+            Self::Elsewhere { length, .. } => *length,
+        }
+    }
+
+    /// The packet; empty if it is elsewhere.
+    pub(crate) fn packet(&self) -> &[u8] {
+        match self {
+            Self::Here(packet) => packet,
+            Self::Elsewhere { .. } => &[],
+        }
+    }
+
+    pub(crate) fn dscp(&self) -> Option<u8> {
+        match self {
+            Self::Here(packet) => dscp_of(packet),
+            Self::Elsewhere { dscp, .. } => *dscp,
+        }
+    }
+
+    /// Takes the octets out. `None`: they are elsewhere.
+    pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
+        let elsewhere = Self::Elsewhere { length: self.len(), dscp: self.dscp() };
+        match std::mem::replace(self, elsewhere) {
+            Self::Here(packet) => Some(packet),
+            Self::Elsewhere { .. } => None,
+        }
+    }
+}
+
+/// The DSCP of a user packet.
+pub(crate) fn dscp_of(packet: &[u8]) -> Option<u8> {
+    UserPacket::parse(packet).ok().map(|user| user.flow.tos >> 2)
+}
 
 /// A buffered packet, without its outer header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,8 +80,8 @@ pub(crate) struct BufferedPacket {
     pub(crate) qfi: Option<Qfi>,
     /// The GTP-U extension headers for the next tunnel.
     pub(crate) extensions: CarriedExtensions,
-    /// The user packet, from its IP header on.
-    pub(crate) packet: Vec<u8>,
+    /// The user packet.
+    pub(crate) packet: Octets,
 }
 
 impl BufferedPacket {
@@ -42,6 +99,11 @@ impl Buffer {
     /// The packets, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &BufferedPacket> {
         self.0.iter()
+    }
+
+    /// The same, to change where their octets are.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut BufferedPacket> {
+        self.0.iter_mut()
     }
 
     /// The number of packets.

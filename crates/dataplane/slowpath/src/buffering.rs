@@ -6,7 +6,7 @@ use causeway_types::{BarId, Seid, Time};
 
 use crate::WhenFull;
 use crate::apply_far::Matched;
-use crate::buffer::BufferedPacket;
+use crate::buffer::{BufferedPacket, Octets, dscp_of};
 use crate::engine::SlowPath;
 use crate::session::Session;
 
@@ -48,7 +48,7 @@ impl SlowPath {
             self.buffered_order.insert(number, seid);
             self.buffered_octets += octets;
             let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
-            let (extensions, packet) = (extensions.clone(), packet.to_vec());
+            let (extensions, packet) = (extensions.clone(), Octets::Here(packet.to_vec()));
             session.buffer.push(BufferedPacket {
                 number,
                 buffered_at: now,
@@ -65,7 +65,7 @@ impl SlowPath {
         match buffered {
             Ok(()) => Ok(Disposition::Buffered),
             Err(reason) => {
-                self.notify_discarded(seid, pdr, far, qfi, packet);
+                self.notify_discarded(seid, pdr, far, qfi, || dscp_of(packet));
                 Err(reason)
             }
         }
@@ -120,7 +120,7 @@ impl SlowPath {
     }
 
     /// Discards a packet that was removed from its buffer.
-    fn discard(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket, reason: DropReason) {
+    pub(crate) fn discard(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket, reason: DropReason) {
         self.record_dequeue(buffered);
         self.counters.count_drop(reason);
         self.record_buffer_drop(now, seid, reason);
@@ -129,7 +129,7 @@ impl SlowPath {
         let pdr = rules.and_then(|rules| rules.pdrs.get_shared(&buffered.pdr)).cloned();
         let far = rules.and_then(|rules| rules.fars.get_shared(&buffered.far)).cloned();
         if let (Some(pdr), Some(far)) = (pdr, far) {
-            self.notify_discarded(seid, &pdr, &far, buffered.qfi, &buffered.packet);
+            self.notify_discarded(seid, &pdr, &far, buffered.qfi, || buffered.packet.dscp());
         }
         self.count_dropped(now, seid, buffered.pdr, buffered.packet.len());
     }
@@ -174,5 +174,8 @@ impl SlowPath {
         self.buffered_order.remove(&buffered.number);
         self.buffered_octets -= buffered.octets();
         self.counters.buffered -= 1;
+        if !buffered.packet.is_here() {
+            self.discarded_elsewhere.push(buffered.number);
+        }
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{DataStatus, DownlinkData, Event};
 use causeway_model::{ApplyAction, Far, Pdr};
-use causeway_packet::UserPacket;
 use causeway_types::{Direction, FarId, PdrId, Qfi, Seid, Span, Time};
 
 use crate::apply_far::{Matched, qfi_marking};
+use crate::buffer::dscp_of;
 use crate::engine::SlowPath;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
@@ -79,7 +79,7 @@ impl SlowPath {
         if session.is_extended(far.bar) {
             return;
         }
-        let mut data = downlink_data(session, pdr, qfi, packet);
+        let mut data = downlink_data(session, pdr, qfi, dscp_of(packet));
         let notifies = session.should_notify(now, far, data.qfi, again);
         let reports =
             is_stored && far.delivery_status.buffered && session.notified.buffered.insert((far.id, pdr.id));
@@ -104,7 +104,7 @@ impl SlowPath {
         pdr: &Pdr,
         far: &Far,
         qfi: Option<Qfi>,
-        packet: &[u8],
+        dscp: impl FnOnce() -> Option<u8>,
     ) {
         let Some(session) = self.sessions.get_mut(&seid).filter(|_| direction_of(pdr) == Direction::Downlink)
         else {
@@ -112,7 +112,7 @@ impl SlowPath {
         };
         if far.delivery_status.discarded && session.notified.discarded.insert((far.id, pdr.id)) {
             let status = Some(DataStatus::Discarded);
-            let data = DownlinkData { status, ..downlink_data(session, pdr, qfi, packet) };
+            let data = DownlinkData { status, ..downlink_data(session, pdr, qfi, dscp()) };
             self.events.push_back(Event::DownlinkData { session: seid, data });
         }
     }
@@ -128,7 +128,6 @@ impl SlowPath {
     }
 }
 
-fn downlink_data(session: &Session, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) -> DownlinkData {
-    let dscp = UserPacket::parse(packet).ok().map(|user| user.flow.tos >> 2);
+fn downlink_data(session: &Session, pdr: &Pdr, qfi: Option<Qfi>, dscp: Option<u8>) -> DownlinkData {
     DownlinkData { pdr: pdr.id, qfi: qfi_marking(session, pdr).or(qfi), dscp, status: None }
 }

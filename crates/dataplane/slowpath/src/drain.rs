@@ -29,7 +29,7 @@ impl SlowPath {
         let Some(session) = self.sessions.get_mut(&seid) else { return false };
         let pdr = session.rules.pdrs.get_shared(&buffered.pdr).cloned();
         let decided = pdr.as_ref().and_then(|pdr| {
-            let (extensions, packet) = (&buffered.extensions, &*buffered.packet);
+            let (extensions, packet) = (&buffered.extensions, buffered.packet.packet());
             let (qfi, from_tunnel) = (buffered.qfi, buffered.from_tunnel);
             let matched = Matched { pdr, qfi, extensions, packet, from_tunnel, was_buffered: true };
             let far = session.far_by(pdr, session.blocked(pdr, packet))?;
@@ -37,6 +37,10 @@ impl SlowPath {
                 ApplyAction::Drop => None,
                 ApplyAction::Buffer { .. } => {
                     Some(Decided { decision: Ok(FarDecision::Buffer), far: Some(far) })
+                }
+                // Its owner did not return the octets.
+                ApplyAction::Forward if !buffered.packet.is_here() => {
+                    Some(Decided { decision: Err(DropReason::ExternalMemory.into()), far: Some(far) })
                 }
                 ApplyAction::Forward => {
                     Some(apply_far(session, &mut self.shared, &matched, &self.topology, now, &mut reports))
@@ -60,7 +64,7 @@ impl SlowPath {
                 self.send_all(&egress, pieces);
                 self.counters.forwarded += 1;
                 if let Some(pdr) = &pdr {
-                    self.observe_forwarded(now, seid, pdr, &buffered.packet);
+                    self.observe_forwarded(now, seid, pdr, buffered.packet.packet());
                 }
                 None
             }
@@ -93,7 +97,8 @@ impl SlowPath {
     ) {
         let session = self.sessions.get(&seid);
         let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&buffered.pdr)).cloned();
-        let disposition = pdr.map(|pdr| self.drop_and_notify(now, seid, &pdr, None, &buffered.packet, drop));
+        let disposition =
+            pdr.map(|pdr| self.drop_and_notify(now, seid, &pdr, None, buffered.packet.packet(), drop));
         match disposition {
             Some(Disposition::Consumed) => self.counters.consumed += 1,
             _ => {

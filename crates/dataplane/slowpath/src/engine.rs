@@ -61,6 +61,8 @@ pub struct SlowPath {
     pub(crate) buffered_order: BTreeMap<u64, Seid>,
     /// The number of packets that were buffered since the start.
     pub(crate) buffered_total: u64,
+    /// Buffered packets that are no longer, whose octets are elsewhere.
+    pub(crate) discarded_elsewhere: Vec<u64>,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
     pub(crate) applications: Arc<Applications>,
@@ -93,6 +95,7 @@ impl SlowPath {
             buffered_octets: 0,
             buffered_order: BTreeMap::new(),
             buffered_total: 0,
+            discarded_elsewhere: Vec::new(),
             timers: Timers::default(),
             events: VecDeque::new(),
             applications: Arc::default(),

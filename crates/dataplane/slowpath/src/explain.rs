@@ -112,6 +112,7 @@ impl SlowPath {
             buffered_octets: self.buffered_octets,
             buffered_order: self.buffered_order.clone(),
             buffered_total: self.buffered_total,
+            discarded_elsewhere: Vec::new(),
             timers: Timers::default(),
             events: VecDeque::new(),
             applications: Arc::clone(&self.applications),

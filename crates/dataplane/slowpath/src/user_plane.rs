@@ -9,6 +9,7 @@ use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::application_detection::Detection;
 use crate::apply_far::{Decided, FarDecision, Matched, apply_far};
+use crate::buffer::dscp_of;
 use crate::duplicate::copies;
 use crate::ecn;
 use crate::engine::SlowPath;
@@ -102,7 +103,7 @@ impl SlowPath {
         let copies = copies(session, &matched, far.as_deref(), &decision, &self.topology);
         self.report(seid, reports);
         if let (Err(DropWithError { reason: DropReason::FarDrop, .. }), Some(far)) = (&decision, &far) {
-            self.notify_discarded(seid, pdr, far, qfi, packet);
+            self.notify_discarded(seid, pdr, far, qfi, || dscp_of(packet));
         }
         let disposition = match decision {
             Ok(FarDecision::Send(egress, pieces)) => {

@@ -5,7 +5,8 @@
 //! - An entry is a hit only if the whole keys of UE and flow are equal, and its generation is that of the UE now. The data plane keeps a
 //!   generation for each UE ([`Generations`]); a change of rules, and the deletion of a UE, raise it before they are acknowledged. A walk
 //!   that began before writes an entry of the old generation, which is a miss whenever it comes, also for the next UE with the same
-//!   address.
+//!   address. Generations have 64 bits, and those of a data plane begin at a number of its choice: entries that another one left in the
+//!   memory are misses.
 //! - A bucket has two entries. A flow whose bucket is full of flows of others is for the slow path, and has no entry: nothing waits for
 //!   it.
 //! - Entries that were not used for a while give way to other flows of their bucket; a server may also take them out ([`sweep`]; that of
@@ -26,27 +27,27 @@ pub const WAYS: usize = 2;
 /// Octets of the entries of a bucket.
 pub(crate) const ENTRIES: usize = WAYS * ENTRY;
 
-/// The generation of each UE, on the data plane: a number for each hash of a key. UEs that share one raise it for each other, which
-/// costs walks, and nothing else.
+/// The generation of each UE, on the data plane: a number for each bucket of the UE table. UEs that share one raise it for each other: the
+/// control plane writes the header of the other one anew, which costs walks of its flows, and nothing else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Generations {
-    numbers: Vec<u32>,
+    numbers: Vec<u64>,
     seed: u64,
 }
 
 impl Generations {
-    /// So many numbers, at least one. Generation 0 is that of no record.
-    pub fn new(numbers: usize, seed: u64) -> Self {
-        Self { numbers: vec![1; numbers.max(1)], seed }
+    /// So many numbers, at least one, which begin at `first`. Generation 0 is that of no record.
+    pub fn new(numbers: usize, seed: u64, first: u64) -> Self {
+        Self { numbers: vec![first.max(1); numbers.max(1)], seed }
     }
 
     /// The generation of a UE.
-    pub fn of(&self, ue: &UeKey) -> u32 {
+    pub fn of(&self, ue: &UeKey) -> u64 {
         self.numbers.get(self.place(ue)).copied().unwrap_or(0)
     }
 
     /// The rules of the UE change: records and entries of before are of no use.
-    pub fn raise(&mut self, ue: &UeKey) -> u32 {
+    pub fn raise(&mut self, ue: &UeKey) -> u64 {
         let place = self.place(ue);
         let Some(number) = self.numbers.get_mut(place) else { return 0 };
         *number = number.wrapping_add(1).max(1);
@@ -66,7 +67,7 @@ pub struct FlowEntry {
     /// The flow.
     pub flow: FlowKey,
     /// Of the rules that were walked.
-    pub generation: u32,
+    pub generation: u64,
     /// The last use that was written.
     pub used: Time,
     /// Its rule, with its action. `None`: the flow is for the slow path.
@@ -77,7 +78,7 @@ impl FlowEntry {
     /// The entry as it is in memory.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
-        out.u32(self.generation).bytes(&self.ue.0).bytes(&self.flow.0).u64(self.used.as_nanos());
+        out.u64(self.generation).bytes(&self.ue.0).bytes(&self.flow.0).u64(self.used.as_nanos());
         if let Some((rule, action)) = &self.rule {
             out.u8(1);
             rule.encode(&mut out);
@@ -89,7 +90,7 @@ impl FlowEntry {
     /// An entry from memory. `None`: there is none.
     pub fn decode(octets: &[u8]) -> Option<Self> {
         let mut input = Reader::new(octets);
-        let generation = input.u32().filter(|generation| *generation != 0)?;
+        let generation = input.u64().filter(|generation| *generation != 0)?;
         let (ue, flow) = (UeKey(input.array::<UE_KEY>()?), FlowKey(input.array::<FLOW_KEY>()?));
         let used = Time::from_nanos(input.u64()?);
         let rule = match input.u8()? {
@@ -163,7 +164,7 @@ mod tests {
         FlowKey([number; FLOW_KEY])
     }
 
-    fn entry(ue: u32, flow: u8, generation: u32, used: u64) -> FlowEntry {
+    fn entry(ue: u32, flow: u8, generation: u64, used: u64) -> FlowEntry {
         let used = Time::from_nanos(used);
         FlowEntry { ue: UeKey::of_number(ue), flow: key(flow), generation, used, rule: None }
     }
@@ -180,7 +181,7 @@ mod tests {
     // Output: both are misses for the new one.
     #[test]
     fn a_deleted_ue_leaves_no_rule_to_the_next_with_its_address() {
-        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(16, 1));
+        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(16, 1, 1));
         let ue = UeKey::of_number(1);
         let before = entry(1, 7, generations.of(&ue), 0);
         put(&mut bucket, 0, &before);
@@ -194,7 +195,7 @@ mod tests {
     // Output: a collision; the place of the second, which is still a hit for its own packets; the place of the first.
     #[test]
     fn a_full_bucket_is_a_collision_until_an_entry_holds_no_more() {
-        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(1 << 10, 1));
+        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(1 << 10, 1, 1));
         for (place, ue) in [(0, 1), (1, 2)] {
             let generation = generations.of(&UeKey::of_number(ue));
             put(&mut bucket, place, &entry(ue, 7, generation, 0));
@@ -217,7 +218,7 @@ mod tests {
         #[test]
         fn a_sweep_takes_no_entry_in_use(steps in proptest::collection::vec((0..3_u8, 1..400_u64), 1..200)) {
             let age = Span::from_nanos(1000);
-            let generations = Generations::new(16, 1);
+            let generations = Generations::new(16, 1, 1);
             let (mut bucket, mut now) = (vec![0; ENTRIES], 10_000);
             let mut used: BTreeMap<u8, u64> = BTreeMap::new();
             for flow in [0, 1] {

@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | UE table | first | a bucket of two records: header and state of both, then actions and PDRs of each |
 //! | flow table | behind it | a bucket of two entries, and space for a packet of one of its flows |
-//! | rings | last | places for packets, one behind the other |
+//! | rings | behind it | places for packets of flows that are looked up, one behind the other |
+//! | paging rings | last | places for packets of idle UEs, one behind the other |
 //!
 //! Header and state of both records of a bucket come in one read, and so do the actions and the first block of a record.
 
@@ -25,6 +26,17 @@ const PACKET: usize = TAG + MAX_PACKET;
 const UE_BUCKET: usize = UE_WAYS * (HEAD + RULES);
 const FLOW_BUCKET: usize = ENTRIES + PACKET;
 
+/// The place of a state in the UE table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StatePlace(pub(crate) u64);
+
+impl StatePlace {
+    /// The state of a record: the bucket and its place there, 0 or 1.
+    pub fn new(bucket: u64, way: usize) -> Self {
+        Self(bucket.wrapping_mul(UE_WAYS as u64).wrapping_add(way as u64))
+    }
+}
+
 /// The sizes of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
@@ -36,12 +48,23 @@ pub struct Sizes {
     pub rings: u32,
     /// Packets of a ring.
     pub ring: u32,
+    /// Paging rings: sessions with packets for an idle UE in external memory at a time.
+    pub paging_rings: u32,
+    /// Packets of a paging ring.
+    pub paging_ring: u32,
 }
 
 impl Default for Sizes {
-    /// For some thousand UEs: 28 MB.
+    /// For some thousand UEs, of which 64 have packets waiting: 45 MB.
     fn default() -> Self {
-        Self { ue_buckets: 1 << 12, flow_buckets: 1 << 12, rings: 16, ring: 64 }
+        Self {
+            ue_buckets: 1 << 12,
+            flow_buckets: 1 << 12,
+            rings: 16,
+            ring: 64,
+            paging_rings: 64,
+            paging_ring: 128,
+        }
     }
 }
 
@@ -59,6 +82,7 @@ impl Sizes {
         self.ue_buckets * UE_BUCKET as u64
             + self.flow_buckets * FLOW_BUCKET as u64
             + self.rings as u64 * self.ring as u64 * PACKET as u64
+            + self.paging_rings as u64 * self.paging_ring as u64 * PACKET as u64
     }
 
     /// A region of zeroes for these tables. `None`: it is larger than an address space.
@@ -70,6 +94,10 @@ impl Sizes {
 impl Layout {
     pub(crate) const fn new(sizes: Sizes, base: Place, seed: u64) -> Self {
         Self { sizes, base, seed }
+    }
+
+    pub(crate) const fn sizes(&self) -> &Sizes {
+        &self.sizes
     }
 
     fn at(&self, offset: u64) -> Place {
@@ -92,6 +120,13 @@ impl Layout {
 
     pub(crate) fn ue_state(&self, bucket: u64, way: usize) -> Place {
         self.at(bucket * UE_BUCKET as u64 + (way * HEAD + HEADER) as u64)
+    }
+
+    /// The same by its place. One that is not in the table is the first: what is read from memory may be anything.
+    pub(crate) fn state(&self, place: StatePlace) -> Place {
+        let bucket = place.0 / UE_WAYS as u64;
+        let is_there = bucket < self.sizes.ue_buckets.max(1);
+        self.ue_state(if is_there { bucket } else { 0 }, (place.0 % UE_WAYS as u64) as usize)
     }
 
     /// Actions and PDRs of a record.
@@ -135,7 +170,18 @@ impl Layout {
     /// The place of a packet in a ring.
     pub(crate) fn ring_packet(&self, ring: usize, position: u64) -> Place {
         let rings = self.flow_offset(self.sizes.flow_buckets);
-        let places = u64::from(self.sizes.ring.max(1));
+        self.packet_of(rings, self.sizes.ring, ring, position)
+    }
+
+    /// The place of a packet in a paging ring.
+    pub(crate) fn paging_packet(&self, ring: usize, position: u64) -> Place {
+        let packets = u64::from(self.sizes.rings) * u64::from(self.sizes.ring);
+        let rings = self.flow_offset(self.sizes.flow_buckets) + packets * PACKET as u64;
+        self.packet_of(rings, self.sizes.paging_ring, ring, position)
+    }
+
+    fn packet_of(&self, rings: u64, size: u32, ring: usize, position: u64) -> Place {
+        let places = u64::from(size.max(1));
         self.at(rings + (ring as u64 * places + position % places) * PACKET as u64)
     }
 }

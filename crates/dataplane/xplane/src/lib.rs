@@ -3,7 +3,7 @@
 //! - [`local_state`] is the local state table: state in memory that packets in flight use, exact to the octet.
 //! - [`ue_table`] has the rules of each lookup key, in blocks of five PDRs.
 //! - [`flows`] is the fast flow table, which the data plane writes, and the generations by which no rule of before is applied.
-//! - [`paging`] has rings of packets: they leave in order, with several reads in flight.
+//! - [`paging`] has rings of packets, of idle UEs and of flows whose rule is looked up: they leave in order, with several reads in flight.
 //! - [`Pipeline`] is the way of a packet through these, over any [`ExternalMemory`](causeway_memory::ExternalMemory).
 //! - [`XPlane`] is a data plane behind the contract of all: the pipeline, and the slow path for what it does not cover.
 //!
@@ -12,8 +12,11 @@
 //! G-PDUs and IP packets that are whole and sound, of sessions that the slow path offers to faster data planes
 //! ([`causeway_slowpath::lease`]); up to 40 PDRs of 28 octets, four actions, six accounts and four rates of a lookup key. All other packets,
 //! and those whose account needs the slow path (a threshold, a quota, the first packet of a measurement), are for the slow path, which
-//! gets the state of the session from memory before, and grants anew afterwards. Packets that wait for an idle UE are buffered by
-//! the slow path: [`paging`] holds the packets of a flow whose rule is being looked up.
+//! gets the state of the session from memory before, and grants anew afterwards.
+//!
+//! Packets for an idle UE are for the slow path, too: it decides whether a packet is buffered, by the limits of BAR, session and UPF, notifies
+//! the SMF, and keeps the place of the packet in the order. Its octets are in the paging ring of the session ([`Pipeline::page`]) until a
+//! plan releases them.
 //!
 //! # Differences from the paper
 //!
@@ -75,6 +78,7 @@
 mod action;
 mod arrival;
 pub mod flows;
+mod idle;
 mod key;
 mod layout;
 pub mod local_state;
@@ -87,7 +91,8 @@ pub mod state;
 pub mod ue_table;
 
 pub use action::{Action, Send};
+pub use idle::Paged;
 pub use key::{Fields, FlowKey, UeKey};
-pub use layout::{MODEL_RKEY, Sizes};
+pub use layout::{MODEL_RKEY, Sizes, StatePlace};
 pub use pipeline::{Arrival, Departure, Pipeline, PipelineConfig, PipelineCounters, Verdict, Why};
 pub use plane::{Awaited, MemoryLosses, ModelPlane, XPlane};

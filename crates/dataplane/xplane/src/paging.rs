@@ -13,7 +13,8 @@
 //! - A change of state has a number, and takes effect once: a notification that comes twice, or late, changes nothing. One that is lost
 //!   is sent again until [`Ring::acknowledged`] has its number.
 //! - When the UE becomes idle while packets leave, what was read but has not left stays in the ring, and is read again.
-//! - Reads belong to a life of the ring: after [`Ring::clear`] the responses to earlier reads are of no effect.
+//! - Reads belong to a life of the ring: after [`Ring::clear`] the responses to earlier reads are of no effect. That to the read of a packet
+//!   that was removed ([`Ring::remove`]) is of none either.
 //!
 //! Writes and reads of a ring go over one queue pair, which executes them in order.
 
@@ -68,6 +69,8 @@ enum Place<P> {
     Here(P),
     /// Its read failed.
     Lost,
+    /// It was removed.
+    Removed,
 }
 
 /// A ring. `P` is a packet that was read.
@@ -79,7 +82,7 @@ pub struct Ring<P> {
     /// The first packet that has not left; the places of it and of those behind it.
     head: Position,
     places: VecDeque<Place<P>>,
-    /// Places in [`Place::Reading`].
+    /// Reads in flight.
     reading: u32,
     is_released: bool,
     change: u64,
@@ -103,7 +106,7 @@ impl<P> Ring<P> {
         }
     }
 
-    /// Packets in it.
+    /// Places that are taken: from the first packet that has not left to the last.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -123,7 +126,7 @@ impl<P> Ring<P> {
         self.change
     }
 
-    /// Packets that were dropped: the ring was full or cleared, or they were lost.
+    /// Packets that were dropped: the ring was full or cleared, or they were removed or lost.
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -159,7 +162,8 @@ impl<P> Ring<P> {
             // What was read is still in memory, at its place.
             self.life += 1;
             self.reading = 0;
-            self.places.iter_mut().for_each(|place| *place = Place::There);
+            let here = self.places.iter_mut().filter(|place| !matches!(place, Place::Removed));
+            here.for_each(|place| *place = Place::There);
         }
     }
 
@@ -179,31 +183,56 @@ impl<P> Ring<P> {
     /// A read has ended, with the packet or without. Returns the packets that leave now, in order; then [`Self::next_read`] has more.
     pub fn read(&mut self, read: RingRead, packet: Option<P>) -> Vec<Left<P>> {
         let mut left = Vec::new();
-        let place = read.position.checked_sub(self.head).filter(|_| read.life == self.life);
+        if read.life != self.life {
+            return left;
+        }
+        // Also that of a packet that was removed meanwhile.
+        self.reading = self.reading.saturating_sub(1);
+        let place = read.position.checked_sub(self.head);
         let Some(place) = place.and_then(|place| self.places.get_mut(place as usize)) else { return left };
         if !matches!(place, Place::Reading) {
             return left;
         }
-        self.reading -= 1;
         *place = packet.map_or(Place::Lost, Place::Here);
-        while let Some(Place::Here(_) | Place::Lost) = self.places.front() {
+        self.leave(&mut left);
+        left
+    }
+
+    /// A packet is taken out of the middle. Returns those that waited for it alone, which leave now. No effect if it is not in the ring.
+    pub fn remove(&mut self, position: Position) -> Vec<Left<P>> {
+        let mut left = Vec::new();
+        let place = position.checked_sub(self.head).and_then(|place| self.places.get_mut(place as usize));
+        match place {
+            None | Some(Place::Removed) => return left,
+            Some(place) => {
+                *place = Place::Removed;
+                self.dropped += 1;
+            }
+        }
+        self.leave(&mut left);
+        left
+    }
+
+    /// Those at the head leave whose turn it is.
+    fn leave(&mut self, left: &mut Vec<Left<P>>) {
+        while let Some(Place::Here(_) | Place::Lost | Place::Removed) = self.places.front() {
             let position = self.head;
             self.head += 1;
             match self.places.pop_front() {
                 Some(Place::Here(packet)) => left.push(Left::Packet(packet)),
-                _ => {
+                Some(Place::Lost) => {
                     self.dropped += 1;
                     left.push(Left::Lost(position));
                 }
+                _ => {}
             }
         }
-        left
     }
 
     /// The UE is deleted, or its packets are to be dropped. Returns how many are.
     pub fn clear(&mut self) -> u64 {
-        let count = self.places.len() as u64;
-        self.head += count;
+        let count = self.places.iter().filter(|place| !matches!(place, Place::Removed)).count() as u64;
+        self.head += self.places.len() as u64;
         self.places.clear();
         self.reading = 0;
         self.life += 1;
@@ -300,6 +329,8 @@ mod tests {
             fails: bool,
         },
         Clear,
+        /// The packet of this index in the ring is taken out.
+        Remove(usize),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -308,7 +339,13 @@ mod tests {
         let end =
             (0..8_usize, prop::bool::weighted(0.05)).prop_map(|(index, fails)| Step::End { index, fails });
         proptest::collection::vec(
-            prop_oneof![8 => Just(Step::Enter), 2 => change, 10 => end, 1 => Just(Step::Clear)],
+            prop_oneof![
+                8 => Just(Step::Enter),
+                2 => change,
+                10 => end,
+                1 => Just(Step::Clear),
+                1 => (0..20_usize).prop_map(Step::Remove),
+            ],
             0..300,
         )
     }
@@ -317,7 +354,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         // Input:  packets, idle and connected periods in any order, notifications lost and doubled, reads that end in any order and
-        //         fail, deletion at any time.
+        //         fail, deletion at any time, packets that are taken out of the middle.
         // Output: what leaves is in order, each packet once; at the end each has left, is in the ring, or is counted as dropped; and
         //         without a packet from outside all leave when the UE is connected.
         #[test]
@@ -363,6 +400,14 @@ mod tests {
                         }
                     }
                     Step::Clear => drop(ring.clear()),
+                    Step::Remove(index) => {
+                        for packet in ring.remove(ring.head + index as u64) {
+                            match packet {
+                                Left::Packet(packet) => left.push(packet),
+                                Left::Lost(_) => lost += 1,
+                            }
+                        }
+                    }
                 }
                 while let Some(read) = ring.next_read() {
                     in_flight.push(read);

@@ -8,6 +8,10 @@
 //!    packet, and the ring is read together with the last block, so that a walk of n blocks takes n + 1 round trips in all.
 //! 4. When the last packet in flight of a UE has left, the state is written.
 //!
+//! Several lookup keys of a session may have one state, which is in the record of one of them: a rate that two tunnels share has its tokens
+//! there. It is read after the header that names it, so that the first packet takes a round trip more; packets that come meanwhile wait
+//! behind it. It has a local state table of its own, since its packets in flight are those of several keys.
+//!
 //! The memory ends each operation, so that no packet waits for ever: the age limit of the local state table is not needed here.
 //!
 //! All operations of a UE go over one queue pair, which the hash of its key chooses. No packet of a flow passes another, whatever the
@@ -27,10 +31,11 @@ use causeway_types::{Direction, Span, Time};
 
 use crate::action::{ACTION, Action, Send};
 use crate::flows::{ENTRIES, FlowEntry, Found, Generations, find};
+use crate::idle::IdleRings;
 use crate::key::{Fields, FlowKey, UeKey};
-use crate::layout::{Layout, MAX_PACKET, TAG, UE_WAYS};
+use crate::layout::{Layout, MAX_PACKET, StatePlace, TAG, UE_WAYS};
 use crate::local_state::{Arrived, LocalStateConfig, LocalStateTable, Ticket, Write, WriteTicket};
-use crate::paging::{Left, Ring, RingConfig, RingRead};
+use crate::paging::{Left, Position, Ring, RingConfig, RingRead};
 use crate::state::{Account, STATE_OCTETS, UeState};
 use crate::ue_table::{
     BLOCK, HEAD, HEADER, MAX_ACTIONS, PDRS_OF_A_BLOCK, RuleRef, Target, UeHeader, UeRecord, encode_rules,
@@ -42,8 +47,9 @@ use crate::ue_table::{
 pub struct PipelineConfig {
     /// The local state table.
     pub local_state: LocalStateConfig,
-    /// Numbers of generations.
-    pub generations: usize,
+    /// Where generations begin. Data planes that use a memory one after the other begin at numbers far from each other, for example at
+    /// random: none applies what the one before has left there.
+    pub first_generation: u64,
     /// Flow entries that were not used for so long give way to other flows; uses are written after a quarter of it.
     pub flow_age: Span,
     /// Seed of the hashes.
@@ -51,11 +57,11 @@ pub struct PipelineConfig {
 }
 
 impl Default for PipelineConfig {
-    /// A local state table of 26,000 entries, 65,536 generations, flows of 30 s.
+    /// A local state table of 26,000 entries, generations from 1, flows of 30 s.
     fn default() -> Self {
         Self {
             local_state: LocalStateConfig::default(),
-            generations: 1 << 16,
+            first_generation: 1,
             flow_age: Span::from_secs(30),
             seed: 0,
         }
@@ -174,6 +180,8 @@ struct Flight {
     flow: FlowKey,
     fields: Fields,
     ticket: Ticket,
+    /// Of the state of several lookup keys.
+    shared: Option<Ticket>,
     length: usize,
     start: usize,
     end: usize,
@@ -195,7 +203,7 @@ struct Walk {
     ring: usize,
     fields: Fields,
     direction: Direction,
-    generation: u32,
+    generation: u64,
     way: usize,
     pdrs: usize,
     actions: Vec<Action>,
@@ -208,17 +216,25 @@ struct Walk {
 
 /// What an operation is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Purpose {
+pub(crate) enum Purpose {
     /// Header and state of a UE.
     Load { ue: UeKey, ticket: Ticket },
+    /// The state of several lookup keys.
+    LoadShared { place: StatePlace, ticket: Ticket },
     /// A packet with the entries of its flow.
     LookUp { flight: u64 },
     /// A block of PDRs.
     Block { ue: UeKey, flow: FlowKey, number: usize },
     /// A packet of a ring.
     Ring { ring: usize, read: RingRead },
+    /// A packet that enters a paging ring.
+    Page { ring: usize, position: Position },
+    /// A packet of a paging ring.
+    PageRead { ring: usize, read: RingRead },
     /// The state of a UE.
     State { ticket: WriteTicket },
+    /// The state of several lookup keys.
+    SharedState { ticket: WriteTicket },
     /// A write whose failure leaves nothing to do.
     Plain,
     /// The control plane's.
@@ -231,10 +247,14 @@ type Of = (UeKey, FlowKey);
 #[derive(Debug)]
 pub struct Pipeline<M> {
     memory: M,
-    layout: Layout,
+    pub(crate) layout: Layout,
     config: PipelineConfig,
     generations: Generations,
     local: LocalStateTable<UeKey, LocalUe>,
+    /// States of several lookup keys.
+    shared: LocalStateTable<StatePlace, UeState>,
+    /// Packets that wait for such a state, in order, with what was read for them.
+    held: HashMap<StatePlace, VecDeque<(u64, Vec<u8>)>>,
     flights: HashMap<u64, Flight>,
     next_flight: u64,
     walks: HashMap<Of, Walk>,
@@ -243,6 +263,8 @@ pub struct Pipeline<M> {
     /// The flow of each ring, and its packets by position.
     ring_flows: Vec<Option<Of>>,
     ring_flights: HashMap<(usize, u64), u64>,
+    /// Packets of idle UEs.
+    pub(crate) idle: IdleRings,
     purposes: HashMap<OperationId, Purpose>,
     /// Operations that wait while their queue pair is full.
     backlog: Vec<VecDeque<(Operation, Purpose)>>,
@@ -261,8 +283,14 @@ impl<M: ExternalMemory> Pipeline<M> {
             backlog: (0..memory.queue_pairs().max(1)).map(|_| VecDeque::new()).collect(),
             memory,
             layout: Layout::new(sizes, base, config.seed),
-            generations: Generations::new(config.generations, config.seed),
+            generations: Generations::new(
+                usize::try_from(sizes.ue_buckets).unwrap_or(usize::MAX),
+                config.seed,
+                config.first_generation,
+            ),
             local: LocalStateTable::new(config.local_state),
+            shared: LocalStateTable::new(config.local_state),
+            held: HashMap::new(),
             config,
             flights: HashMap::new(),
             next_flight: 1,
@@ -271,6 +299,7 @@ impl<M: ExternalMemory> Pipeline<M> {
             free_rings: (0..rings).rev().collect(),
             ring_flows: vec![None; rings],
             ring_flights: HashMap::new(),
+            idle: IdleRings::new(sizes.paging_rings, sizes.paging_ring),
             purposes: HashMap::new(),
             departures: VecDeque::new(),
             replies: VecDeque::new(),
@@ -304,8 +333,9 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.failure
     }
 
-    /// The rules of a UE change. No packet that leaves later does so by rules of before, and no flow entry of before is a hit.
-    pub fn raise_generation(&mut self, ue: &UeKey) -> u32 {
+    /// The rules of a UE change. No packet that leaves later does so by rules of before, and no flow entry of before is a hit. If another
+    /// UE has a record in the same bucket, its header is to be written with this generation, too.
+    pub fn raise_generation(&mut self, ue: &UeKey) -> u64 {
         self.generations.raise(ue)
     }
 
@@ -339,7 +369,20 @@ impl<M: ExternalMemory> Pipeline<M> {
         let length = frame.len();
         self.flights.insert(
             number,
-            Flight { token, ue, flow, fields, ticket, length, start, end, tos, hops, arrived: at },
+            Flight {
+                token,
+                ue,
+                flow,
+                fields,
+                ticket,
+                shared: None,
+                length,
+                start,
+                end,
+                tos,
+                hops,
+                arrived: at,
+            },
         );
         self.submit(now, &ue, Operation::write(self.layout.flow_packet(bucket), packet), Purpose::Plain);
         let entries = self.layout.flow_entries(bucket);
@@ -377,6 +420,12 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.control_write(now, &ue, header, record.header.encode());
     }
 
+    /// The control plane writes a header anew: one operation. No packet of the UE is in flight.
+    pub fn write_header(&mut self, now: Time, way: usize, header: &UeHeader) {
+        let place = self.layout.ue_header(self.layout.ue_bucket(&header.key), way);
+        self.control_write(now, &header.key, place, header.encode());
+    }
+
     /// The control plane takes a record out: one operation.
     pub fn erase_record(&mut self, now: Time, ue: &UeKey, way: usize) {
         let header = self.layout.ue_header(self.layout.ue_bucket(ue), way);
@@ -411,13 +460,15 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// After a failure, when nothing is under way: forgets all local state. Returns the states that were newer than the memory's.
-    pub fn reset(&mut self) -> Vec<(UeKey, UeState)> {
+    pub fn reset(&mut self) -> Vec<(StatePlace, UeState)> {
         self.failure = None;
-        let present = |(ue, local)| match local {
-            LocalUe::Present { state, .. } => Some((ue, state)),
-            LocalUe::Absent => None,
-        };
-        self.local.restart().into_iter().filter_map(present).collect()
+        let mut states = self.shared.restart();
+        for (ue, local) in self.local.restart() {
+            if let LocalUe::Present { way, header: UeHeader { shared_state: None, .. }, state, .. } = local {
+                states.push((StatePlace::new(self.layout.ue_bucket(&ue), way), state));
+            }
+        }
+        states
     }
 
     fn queue_pair(&self, ue: &UeKey) -> usize {
@@ -429,11 +480,18 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     fn submit(&mut self, now: Time, ue: &UeKey, operation: Operation, purpose: Purpose) {
-        let pair = self.queue_pair(ue);
+        self.submit_to(now, self.queue_pair(ue), operation, purpose);
+    }
+
+    pub(crate) fn submit_to(&mut self, now: Time, pair: usize, operation: Operation, purpose: Purpose) {
         if let Some(queue) = self.backlog.get_mut(pair) {
             queue.push_back((operation, purpose));
         }
         self.submit_from(now, pair);
+    }
+
+    pub(crate) fn pairs(&self) -> usize {
+        self.backlog.len()
     }
 
     /// Submits what waits for a queue pair, in order, until it is full.
@@ -473,12 +531,21 @@ impl<M: ExternalMemory> Pipeline<M> {
                 let local = self.local_ue(&ue, &octets);
                 self.local.load(ticket, local);
             }
+            Purpose::LoadShared { place, ticket } => {
+                self.loaded_shared(now, place, ticket, UeState::decode(&octets));
+            }
             Purpose::LookUp { flight } => self.looked_up(now, flight, &octets),
             Purpose::Block { ue, flow, number } => self.walked(now, (ue, flow), number, &octets),
             Purpose::Ring { ring, read } => self.ring_read(now, ring, read, Some(&octets)),
+            Purpose::Page { ring, position } => self.idle.written(ring, position),
+            Purpose::PageRead { ring, read } => self.idle_read(now, ring, read, &octets),
             Purpose::State { ticket } => {
                 let next = self.local.written(ticket);
                 self.write_state(now, next);
+            }
+            Purpose::SharedState { ticket } => {
+                let next = self.shared.written(ticket);
+                self.write_shared(now, next);
             }
             Purpose::Plain => {}
             Purpose::Control => self.replies.push_back(Some(octets)),
@@ -491,11 +558,14 @@ impl<M: ExternalMemory> Pipeline<M> {
         match purpose {
             // The packets that wait for it find nothing, and are lost.
             Purpose::Load { .. } | Purpose::Plain => {}
+            // The packet is in the ring until `recover_paged`.
+            Purpose::Page { .. } | Purpose::PageRead { .. } => {}
+            Purpose::LoadShared { place, ticket } => self.loaded_shared(now, place, ticket, None),
             Purpose::LookUp { flight } => self.lose(now, flight),
             Purpose::Block { ue, flow, .. } => self.decide(now, (ue, flow), None),
             Purpose::Ring { ring, read } => self.ring_read(now, ring, read, None),
             // The owner connects anew, and takes the value from the entry: see `reset`.
-            Purpose::State { .. } => {}
+            Purpose::State { .. } | Purpose::SharedState { .. } => {}
             Purpose::Control => self.replies.push_back(None),
         }
     }
@@ -522,6 +592,9 @@ impl<M: ExternalMemory> Pipeline<M> {
         let frame = packet.split_at_checked(TAG).filter(|(tag, _)| **tag == number.to_be_bytes());
         // A read that was repeated found a later packet of the bucket at its place.
         let Some((_, frame)) = frame else { return self.lose(now, number) };
+        if self.waits_for_state(now, number, octets) {
+            return;
+        }
         if self.walks.contains_key(&of) {
             self.counters.joined += 1;
             return self.wait(now, number, frame);
@@ -571,6 +644,53 @@ impl<M: ExternalMemory> Pipeline<M> {
                     self.read_block(now, of, 0);
                 }
             },
+        }
+    }
+
+    /// The state of the packet's session is not there yet, if that is the state of several lookup keys: the packet waits for it, and later
+    /// packets of its UE behind it.
+    fn waits_for_state(&mut self, now: Time, number: u64, octets: &[u8]) -> bool {
+        let Some(flight) = self.flights.get_mut(&number) else { return false };
+        let Some(LocalUe::Present { header: UeHeader { shared_state: Some(place), .. }, .. }) =
+            self.local.state(flight.ticket)
+        else {
+            return false;
+        };
+        let (place, ue) = (*place, flight.ue);
+        let ticket = match flight.shared {
+            Some(ticket) => ticket,
+            // The packet is for the slow path if it finds no state.
+            None => match self.shared.arrive(now, &place) {
+                Err(_) => return false,
+                Ok(Arrived { ticket, is_first }) => {
+                    flight.shared = Some(ticket);
+                    if is_first {
+                        let read = Operation::read(self.layout.state(place), STATE_OCTETS as u32);
+                        self.submit(now, &ue, read, Purpose::LoadShared { place, ticket });
+                    }
+                    ticket
+                }
+            },
+        };
+        let waits = self.shared.state(ticket).is_none();
+        if waits {
+            self.held.entry(place).or_default().push_back((number, octets.to_vec()));
+        }
+        waits
+    }
+
+    /// A state of several lookup keys is there, or lost. The packets that wait for it go on, in order.
+    fn loaded_shared(&mut self, now: Time, place: StatePlace, ticket: Ticket, state: Option<UeState>) {
+        if let Some(state) = state {
+            self.shared.load(ticket, state);
+            // A read of an entry that has ended: that of the next one comes.
+            if self.shared.state_of(&place).is_none() {
+                return;
+            }
+        }
+        let is_there = self.shared.state_of(&place).is_some();
+        for (number, octets) in self.held.remove(&place).unwrap_or_default() {
+            if is_there { self.looked_up(now, number, &octets) } else { self.lose(now, number) }
         }
     }
 
@@ -724,11 +844,22 @@ impl<M: ExternalMemory> Pipeline<M> {
         let Some(flight) = self.flights.get(&number).copied() else { return };
         let Some((rule, action)) = rule else { return self.leave_slowly(now, number, frame, Why::Rule) };
         let octets = (flight.end - flight.start) as u32;
-        let verdict = self.local.update(flight.ticket, |local| match local {
-            LocalUe::Present { is_closed: true, .. } => Verdict::SlowPath(Why::Behind),
-            LocalUe::Present { state, .. } => charge(state, &rule, &action, octets, flight.arrived),
-            LocalUe::Absent => Verdict::SlowPath(Why::NoRecord),
-        });
+        let charge = |state: &mut UeState| charge(state, &rule, &action, octets, flight.arrived);
+        let verdict = match self.local.state(flight.ticket) {
+            None => None,
+            Some(LocalUe::Absent) => Some(Verdict::SlowPath(Why::NoRecord)),
+            Some(LocalUe::Present { is_closed: true, .. }) => Some(Verdict::SlowPath(Why::Behind)),
+            Some(LocalUe::Present { header: UeHeader { shared_state: Some(_), .. }, .. }) => {
+                match flight.shared {
+                    Some(ticket) => self.shared.update(ticket, charge),
+                    None => Some(Verdict::SlowPath(Why::LocalStateCollision)),
+                }
+            }
+            Some(LocalUe::Present { .. }) => self.local.update(flight.ticket, |local| match local {
+                LocalUe::Present { state, .. } => charge(state),
+                LocalUe::Absent => Verdict::SlowPath(Why::NoRecord),
+            }),
+        };
         match verdict {
             None => self.lose(now, number),
             Some(Verdict::SlowPath(why)) => self.leave_slowly(now, number, frame, why),
@@ -752,6 +883,10 @@ impl<M: ExternalMemory> Pipeline<M> {
         let Some(flight) = self.flights.remove(&number) else { return };
         let write = self.local.leave(now, flight.ticket);
         self.write_state(now, write);
+        if let Some(ticket) = flight.shared {
+            let write = self.shared.leave(now, ticket);
+            self.write_shared(now, write);
+        }
         self.depart(flight.departure(frame.to_vec(), verdict));
     }
 
@@ -759,6 +894,10 @@ impl<M: ExternalMemory> Pipeline<M> {
         let Some(flight) = self.flights.remove(&number) else { return };
         let write = self.local.lose(now, flight.ticket);
         self.write_state(now, write);
+        if let Some(ticket) = flight.shared {
+            let write = self.shared.lose(now, ticket);
+            self.write_shared(now, write);
+        }
         self.depart(flight.departure(Vec::new(), Verdict::Lost));
     }
 
@@ -778,13 +917,25 @@ impl<M: ExternalMemory> Pipeline<M> {
         let mut next = write;
         while let Some(Write { ticket, key, state }) = next.take() {
             match state {
+                // Its state is elsewhere.
+                LocalUe::Present { header: UeHeader { shared_state: Some(_), .. }, .. } | LocalUe::Absent => {
+                    next = self.local.written(ticket);
+                }
                 LocalUe::Present { way, state, .. } => {
                     let place = self.layout.ue_state(self.layout.ue_bucket(&key), way);
                     let operation = Operation::write(place, state.encode());
                     self.submit(now, &key, operation, Purpose::State { ticket });
                 }
-                LocalUe::Absent => next = self.local.written(ticket),
             }
+        }
+    }
+
+    /// Writes a state of several lookup keys, which no packet in flight uses.
+    fn write_shared(&mut self, now: Time, write: Option<Write<StatePlace, UeState>>) {
+        if let Some(Write { ticket, key, state }) = write {
+            let operation = Operation::write(self.layout.state(key), state.encode());
+            let pair = (key.0 % self.pairs() as u64) as usize;
+            self.submit_to(now, pair, operation, Purpose::SharedState { ticket });
         }
     }
 }

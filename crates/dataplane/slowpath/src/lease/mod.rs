@@ -5,6 +5,7 @@
 //! threshold or quota, the longest silence, the levels of token buckets. [`SlowPath::settle`] adds the usage since;
 //! afterwards the session is exactly as if the slow path had handled those packets itself.
 
+mod buffered_octets;
 mod dormancy;
 mod external_rules;
 mod grant;

@@ -18,6 +18,7 @@ use causeway_types::{Direction, IpNet, Qfi, QfiSet};
 
 use crate::action::{ACTION, Action};
 use crate::key::{Fields, UE_KEY, UeKey};
+use crate::layout::StatePlace;
 use crate::octets::{Reader, Writer};
 use crate::state::{STATE_OCTETS, UeState};
 
@@ -50,11 +51,13 @@ pub struct UeHeader {
     /// Its key.
     pub key: UeKey,
     /// Of the rules.
-    pub generation: u32,
+    pub generation: u64,
     /// How many there are.
     pub pdrs: u8,
     /// The direction of its packets.
     pub direction: Direction,
+    /// Where its state is, if that is the state of several lookup keys. `None`: in this record.
+    pub shared_state: Option<StatePlace>,
     /// Packets must have one of these addresses, if `is_named`.
     is_named: bool,
     v4: Option<Ipv4Addr>,
@@ -62,18 +65,33 @@ pub struct UeHeader {
 }
 
 impl UeHeader {
-    /// The header of a record with so many PDRs, at most 40.
-    pub fn new(key: UeKey, generation: u32, pdrs: u8, direction: Direction, ue: &UeMatch) -> Self {
-        Self { key, generation, pdrs, direction, is_named: ue.is_named, v4: ue.v4, v6: ue.v6 }
+    /// The header of a record with so many PDRs, at most 40, and a state of its own.
+    pub fn new(key: UeKey, generation: u64, pdrs: u8, direction: Direction, ue: &UeMatch) -> Self {
+        let (shared_state, is_named) = (None, ue.is_named);
+        Self { key, generation, pdrs, direction, shared_state, is_named, v4: ue.v4, v6: ue.v6 }
+    }
+
+    /// The same with a state elsewhere, if there is one: that of several lookup keys.
+    #[must_use]
+    pub const fn with_shared_state(self, shared_state: Option<StatePlace>) -> Self {
+        Self { shared_state, ..self }
+    }
+
+    /// The same of another generation.
+    #[must_use]
+    pub const fn with_generation(self, generation: u64) -> Self {
+        Self { generation, ..self }
     }
 
     /// The header as it is in memory.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
-        out.bytes(&self.key.0).u32(self.generation).u8(self.pdrs);
+        out.bytes(&self.key.0).u64(self.generation).u8(self.pdrs);
         out.u8(u8::from(self.direction == Direction::Uplink));
-        out.u8(u8::from(self.is_named) | u8::from(self.v4.is_some()) << 1 | u8::from(self.v6.is_some()) << 2);
+        let flags = [self.is_named, self.v4.is_some(), self.v6.is_some(), self.shared_state.is_some()];
+        out.u8((0..).zip(flags).fold(0, |flags, (bit, flag)| flags | u8::from(flag) << bit));
         out.u32(self.v4.map_or(0, u32::from)).u64(self.v6.unwrap_or(0));
+        out.u64(self.shared_state.map_or(0, |place| place.0));
         out.finish(HEADER)
     }
 
@@ -81,16 +99,18 @@ impl UeHeader {
     pub fn decode(octets: &[u8]) -> Option<Self> {
         let mut input = Reader::new(octets);
         let key = UeKey(input.array::<UE_KEY>()?);
-        let (generation, pdrs) = (input.u32()?, input.u8()?);
+        let (generation, pdrs) = (input.u64()?, input.u8()?);
         let direction = if input.u8()? == 1 { Direction::Uplink } else { Direction::Downlink };
         let flags = input.u8()?;
         let (v4, v6) = (Ipv4Addr::from(input.u32()?), input.u64()?);
+        let shared_state = StatePlace(input.u64()?);
         let is_record = key.0 != [0; UE_KEY] && usize::from(pdrs) <= BLOCKS * PDRS_OF_A_BLOCK;
         is_record.then_some(Self {
             key,
             generation,
             pdrs,
             direction,
+            shared_state: (flags & 8 != 0).then_some(shared_state),
             is_named: flags & 1 != 0,
             v4: (flags & 2 != 0).then_some(v4),
             v6: (flags & 4 != 0).then_some(v6),

@@ -1,5 +1,7 @@
 //! Tests of the pipeline and of the data plane as a whole.
 
+mod idle;
 mod plane;
+mod shared;
 mod wire;
 mod worlds;

@@ -29,7 +29,8 @@ pub(crate) fn topology() -> Topology {
 }
 
 fn plane() -> ModelPlane {
-    let sizes = Sizes { ue_buckets: 64, flow_buckets: 256, rings: 4, ring: 16 };
+    let sizes =
+        Sizes { ue_buckets: 64, flow_buckets: 256, rings: 4, ring: 16, paging_rings: 4, paging_ring: 8 };
     let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
     ModelPlane::over_model(topology(), Limits::default(), parameters, sizes, 1).unwrap()
 }

@@ -19,7 +19,8 @@ use causeway_xplane::{Awaited, PipelineConfig, Sizes, XPlane};
 
 use crate::plane::{establish, now, packet, send, topology, uplink};
 
-const SIZES: Sizes = Sizes { ue_buckets: 64, flow_buckets: 64, rings: 4, ring: 16 };
+const SIZES: Sizes =
+    Sizes { ue_buckets: 64, flow_buckets: 64, rings: 4, ring: 16, paging_rings: 4, paging_ring: 8 };
 const LONGEST: u32 = 4096;
 const RKEY: Rkey = Rkey(7);
 

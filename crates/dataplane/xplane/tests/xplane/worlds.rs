@@ -17,15 +17,17 @@ use causeway_xplane::local_state::LocalStateConfig;
 use causeway_xplane::state::{Account, UeState};
 use causeway_xplane::ue_table::{RuleRef, Target, UeHeader, UeRecord, compile};
 use causeway_xplane::{
-    Action, Arrival, Departure, Fields, MODEL_RKEY, Pipeline, PipelineConfig, Sizes, UeKey, Verdict, Why,
+    Action, Arrival, Departure, Fields, MODEL_RKEY, Pipeline, PipelineConfig, Sizes, StatePlace, UeKey,
+    Verdict, Why,
 };
 
-const SIZES: Sizes = Sizes { ue_buckets: 64, flow_buckets: 16, rings: 2, ring: 8 };
+pub(crate) const SIZES: Sizes =
+    Sizes { ue_buckets: 64, flow_buckets: 16, rings: 2, ring: 8, paging_rings: 2, paging_ring: 8 };
 const UES: u32 = 4;
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 /// A memory with queue pairs, each in order, each operation after a delay of its own; no order between queue pairs.
-struct Jitter {
+pub(crate) struct Jitter {
     octets: Vec<u8>,
     pairs: Vec<VecDeque<(u64, u64, OperationId, Operation)>>,
     last: Vec<u64>,
@@ -33,7 +35,7 @@ struct Jitter {
     delay: u64,
     next: u64,
     /// All operations fail from now on.
-    fails: bool,
+    pub(crate) fails: bool,
 }
 
 impl ExternalMemory for Jitter {
@@ -91,7 +93,7 @@ impl ExternalMemory for Jitter {
     }
 }
 
-fn jitter(seed: u64, delay: u64, pairs: usize) -> Jitter {
+pub(crate) fn jitter(seed: u64, delay: u64, pairs: usize) -> Jitter {
     Jitter {
         octets: vec![0; SIZES.octets() as usize],
         pairs: vec![VecDeque::new(); pairs],
@@ -121,6 +123,7 @@ fn install<M: ExternalMemory>(
     number: u32,
     pdrs: u16,
     way: usize,
+    shared_state: Option<StatePlace>,
 ) {
     let rule = RuleRef { account: 0, meters: 0, action: 0, reports_drops: false, counts_drops: false };
     let port = |port: u16| {
@@ -145,7 +148,8 @@ fn install<M: ExternalMemory>(
     let account = Account { budget: u64::MAX, idle_limit: Span::MAX, ..Account::default() };
     let generation = pipeline.raise_generation(&ue(number));
     let record = UeRecord {
-        header: UeHeader::new(ue(number), generation, pdrs as u8, Direction::Uplink, &addresses),
+        header: UeHeader::new(ue(number), generation, pdrs as u8, Direction::Uplink, &addresses)
+            .with_shared_state(shared_state),
         actions: vec![Action::new(&RuleAction::Send(send), &topology)],
         pdrs: compile(rules, &addresses),
         state: UeState { accounts: vec![account], meters: vec![] },
@@ -191,6 +195,8 @@ struct Seen {
     slow: u64,
     lost: u64,
     full: u64,
+    /// Packets that were counted in a state of several UEs.
+    shared: u64,
 }
 
 /// Runs a world: each packet leaves once, with its own octets, those of a flow in order; the octets that were sent are counted.
@@ -199,16 +205,20 @@ fn check<M: ExternalMemory>(memory: M, seed: u64, is_lossless: bool, seen: &mut 
     let local_state = LocalStateConfig { buckets: random.usize(1..4), age_limit: Span::from_secs(60), seed };
     let config = PipelineConfig {
         local_state,
-        generations: 64,
         flow_age: Span::from_nanos(random.u64(1..1 << 20)),
         seed,
+        ..PipelineConfig::default()
     };
     let mut pipeline = Pipeline::new(memory, SIZES, Place { rkey: MODEL_RKEY, address: 0 }, config);
     let mut now = Time::from_nanos(1);
     let pdrs = random.u16(1..41);
     let ways = ways(&pipeline);
-    for (number, way) in (0..).zip(&ways).filter_map(|(number, way)| Some((number, (*way)?))) {
-        install(&mut pipeline, &mut now, number, pdrs, way);
+    let placed: Vec<(u32, usize)> =
+        (0..).zip(&ways).filter_map(|(number, way)| Some((number, (*way)?))).collect();
+    // In half of the worlds all UEs have one state, which is in the record of the first.
+    let home = (seed % 2 == 1).then(|| StatePlace::new(pipeline.ue_bucket(&ue(0)), placed[0].1));
+    for (number, way) in &placed {
+        install(&mut pipeline, &mut now, *number, pdrs, *way, home);
     }
     let mut flows: BTreeMap<u64, (u32, u16, usize)> = BTreeMap::new();
     let mut left = Vec::new();
@@ -263,7 +273,12 @@ fn check<M: ExternalMemory>(memory: M, seed: u64, is_lossless: bool, seen: &mut 
     seen.packets += left.len() as u64;
     seen.joined += counters.joined;
     seen.hits += counters.hits;
-    for (number, way) in (0..).zip(&ways).filter_map(|(number, way)| Some((number, (*way)?))) {
+    if home.is_some() {
+        let all = sent.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        sent = BTreeMap::from([(0, all)]);
+        seen.shared += all.0;
+    }
+    for (number, way) in placed.into_iter().take(if home.is_some() { 1 } else { usize::MAX }) {
         pipeline.read_ue_state(now, &ue(number), way);
         run(&mut pipeline, &mut now, &mut Vec::new());
         let octets = pipeline.poll_reply().flatten().expect("a reply");
@@ -273,7 +288,7 @@ fn check<M: ExternalMemory>(memory: M, seed: u64, is_lossless: bool, seen: &mut 
     }
 }
 
-// Input:  20,000 worlds: up to 60 packets of 20 flows at any gaps, walks of one to eight blocks, any delay of each operation, few rings,
+// Input:  20,000 worlds: up to 60 packets of 20 flows at any gaps, UEs with a state each or one for all, walks of one to eight blocks, any delay of each operation, few rings,
 //         short rings, queue pairs that are full at times.
 // Output: no packet passes another of its flow, none is lost, each leaves once with its octets, and each octet that was sent is counted.
 //         Packets do wait for the walk of their flow.
@@ -293,6 +308,7 @@ fn no_packet_passes_another_of_its_flow() {
     );
     assert!(seen.slow < seen.packets * 9 / 10, "{} of {} for the slow path", seen.slow, seen.packets);
     assert!(seen.full > 0, "no ring was full");
+    assert!(seen.shared > seen.packets / 20, "{} of {} in a common state", seen.shared, seen.packets);
 }
 
 // Input:  300 worlds over the model of external memory, of which half loses 2 % of all packets.
@@ -318,11 +334,11 @@ fn no_rule_of_before_is_applied_after_a_change() {
     let mut late_writes = 0;
     for seed in 0..5_000 {
         let mut random = fastrand::Rng::with_seed(seed);
-        let config = PipelineConfig { generations: 1, ..PipelineConfig::default() };
+        let config = PipelineConfig::default();
         let memory = jitter(seed, random.u64(1..4_000), 1);
         let mut pipeline = Pipeline::new(memory, SIZES, Place { rkey: MODEL_RKEY, address: 0 }, config);
         let mut now = Time::from_nanos(1);
-        install(&mut pipeline, &mut now, 0, random.u16(1..41), 0);
+        install(&mut pipeline, &mut now, 0, random.u16(1..41), 0, None);
         let count = random.u64(2..12);
         let change = random.u64(1..count);
         let mut left = Vec::new();
@@ -345,7 +361,7 @@ fn no_rule_of_before_is_applied_after_a_change() {
             left.iter().map(|left| left.verdict).collect::<Vec<_>>()
         );
         // Its address is given out again, with other rules.
-        install(&mut pipeline, &mut now, 0, 0, 1);
+        install(&mut pipeline, &mut now, 0, 0, 1, None);
         pipeline.arrive(now, arrival(99, now, 0, 1, 100));
         let mut left = Vec::new();
         run(&mut pipeline, &mut now, &mut left);
@@ -366,7 +382,7 @@ fn a_memory_that_fails_keeps_no_packet() {
     let mut pipeline =
         Pipeline::new(memory, SIZES, Place { rkey: MODEL_RKEY, address: 0 }, PipelineConfig::default());
     let mut now = Time::from_nanos(1);
-    install(&mut pipeline, &mut now, 0, 10, 0);
+    install(&mut pipeline, &mut now, 0, 10, 0, None);
     (0..10).for_each(|token| pipeline.arrive(now, arrival(token, now, 0, 3, 100)));
     pipeline.memory_mut().fails = true;
     let mut left = Vec::new();

@@ -1,5 +1,7 @@
 //! The data plane: the pipeline over external memory, and the slow path for what it does not cover.
 
+mod idle_sessions;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,11 +18,13 @@ use causeway_slowpath::lease::may_change_lookup;
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Span, Time, WallClock};
 
+use idle_sessions::IdleSessions;
+
 use crate::arrival::arrival;
 use crate::key::UeKey;
-use crate::layout::Sizes;
+use crate::layout::{Sizes, StatePlace};
 use crate::pipeline::{Departure, Pipeline, PipelineConfig, Verdict, Why};
-use crate::sessions::{Lease, Places, RecordPlace, compile_session};
+use crate::sessions::{Compiled, Lease, Places, RecordPlace, compile_session};
 use crate::state::UeState;
 use crate::ue_table::UeRecord;
 
@@ -79,6 +83,9 @@ pub struct XPlane<M> {
     ingresses: Ingresses,
     /// Packets for the slow path, in order.
     slow: VecDeque<(Ingress, Vec<u8>)>,
+    /// Packets to transmit, in order.
+    ready: Vec<(Egress, Vec<u8>)>,
+    idle: IdleSessions,
     counters: Counters,
     /// Packets that the pipeline decided.
     decided: u64,
@@ -111,6 +118,8 @@ impl<M: Awaited> XPlane<M> {
             next_token: 0,
             ingresses: HashMap::new(),
             slow: VecDeque::new(),
+            ready: Vec::new(),
+            idle: IdleSessions::new(sizes.paging_rings),
             counters: Counters::default(),
             decided: 0,
             losses: MemoryLosses::default(),
@@ -146,15 +155,15 @@ impl<M: Awaited> XPlane<M> {
         self.clock = self.clock.max(Time::default() + passed);
     }
 
-    /// Lets the memory work until it has done all. Packets that leave are sent, those for the slow path wait in `self.slow`. Returns the
-    /// disposition of the last packet that left.
-    fn drain(&mut self, now: Time, out: &mut dyn Transmit) -> Option<Disposition> {
+    /// Lets the memory work until it has done all. Packets that leave are ready to be sent, those for the slow path wait in `self.slow`.
+    /// Returns the disposition of the last packet that left.
+    fn drain(&mut self, now: Time) -> Option<Disposition> {
         self.tick(now);
         let mut last = None;
         loop {
             self.pipeline.advance(self.clock);
             while let Some(departure) = self.pipeline.poll() {
-                last = self.depart(departure, out);
+                last = self.depart(departure);
             }
             if self.pipeline.is_empty() {
                 return last;
@@ -167,8 +176,8 @@ impl<M: Awaited> XPlane<M> {
     }
 
     /// A packet leaves the pipeline.
-    fn depart(&mut self, departure: Departure, out: &mut dyn Transmit) -> Option<Disposition> {
-        let Departure { token, frame, user, tos, hops, verdict, .. } = departure;
+    fn depart(&mut self, departure: Departure) -> Option<Disposition> {
+        let Departure { token, frame, user, tos, hops, arrived, verdict } = departure;
         let ingress = self.ingresses.remove(&token)?;
         let length = frame.len();
         let disposition = match verdict {
@@ -187,7 +196,7 @@ impl<M: Awaited> XPlane<M> {
                             _ => &mut self.counters.ip_sent,
                         };
                         counter.count(packet.len());
-                        out.transmit(&egress, &packet);
+                        self.ready.push((egress, packet));
                         Disposition::Forwarded
                     }
                     None => Disposition::Dropped(DropReason::NoEgress),
@@ -201,7 +210,10 @@ impl<M: Awaited> XPlane<M> {
         };
         counter.count(length);
         match disposition {
-            Disposition::Dropped(reason) => self.counters.count_drop(reason),
+            Disposition::Dropped(reason) => {
+                self.slow_path.record_drop(arrived, &ingress.meta(), &frame, reason);
+                self.counters.count_drop(reason);
+            }
             _ => self.counters.forwarded += 1,
         }
         self.decided += 1;
@@ -209,26 +221,24 @@ impl<M: Awaited> XPlane<M> {
     }
 
     /// Lets all packets leave, then processes those for the slow path. Returns the disposition of the last one.
-    fn finish(&mut self, now: Time, out: &mut dyn Transmit) -> Option<Disposition> {
-        let mut last = self.drain(now, out);
+    fn finish(&mut self, now: Time) -> Option<Disposition> {
+        let mut last = self.drain(now);
         while let Some((ingress, packet)) = self.slow.pop_front() {
-            last = Some(self.process_slow(now, &ingress, &packet, out));
+            last = Some(self.process_slow(now, &ingress, &packet));
         }
         self.recover_if_failed(now);
         last
     }
 
     /// Processes a packet in the slow path. Nothing is in flight.
-    fn process_slow(
-        &mut self,
-        now: Time,
-        ingress: &Ingress,
-        packet: &[u8],
-        out: &mut dyn Transmit,
-    ) -> Disposition {
+    fn process_slow(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
-        let process = |slow_path: &mut SlowPath| slow_path.process(now, ingress, packet, out);
+        let mut ready = std::mem::take(&mut self.ready);
+        let process = |slow_path: &mut SlowPath| slow_path.process(now, ingress, packet, &mut ready);
         let disposition = self.with_settled(now, &concerned, process);
+        // Nothing is in flight that would have become ready meanwhile.
+        self.ready = ready;
+        concerned.iter().for_each(|seid| self.page_out(now, *seid));
         self.recover_if_failed(now);
         disposition
     }
@@ -239,6 +249,10 @@ impl<M: Awaited> XPlane<M> {
         let result = act(&mut self.slow_path);
         seids.iter().for_each(|seid| self.grant(now, *seid));
         result
+    }
+
+    fn hand_out(&mut self, out: &mut dyn Transmit) {
+        self.ready.drain(..).for_each(|(egress, packet)| out.transmit(&egress, &packet));
     }
 
     fn recover_if_failed(&mut self, now: Time) {
@@ -266,14 +280,14 @@ impl<M: Awaited> XPlane<M> {
         let Some(mut lease) = self.leases.remove(&seid) else { return };
         if lease.is_granted {
             let mut states = HashMap::new();
-            for record in &lease.records {
-                if let Some(state) = self.read_state(now, &record.place) {
-                    states.insert(record.place.ue, state);
+            for home in lease.states.iter().map(|state| state.home) {
+                if let Some(state) = self.read_state(now, &home) {
+                    states.insert(home.state(), state);
                 } else {
                     self.losses.states += 1;
                 }
             }
-            lease.settle(&mut self.slow_path, seid, |place| states.remove(&place.ue));
+            lease.settle(&mut self.slow_path, seid, |place| states.remove(&place));
         }
         self.leases.insert(seid, lease);
     }
@@ -297,17 +311,27 @@ impl<M: Awaited> XPlane<M> {
 
     /// Waits for the operations of the control plane. The reply to the last one. No packet is in flight.
     fn reply(&mut self, now: Time) -> Option<Vec<u8>> {
-        self.drain(now, &mut Vec::new());
+        self.drain(now);
         std::iter::from_fn(|| self.pipeline.poll_reply()).last().flatten()
+    }
+
+    /// The rules of a record change. What else is in its bucket follows.
+    fn raise_generation(&mut self, place: &RecordPlace) -> u64 {
+        let generation = self.pipeline.raise_generation(&place.ue);
+        for (other, header) in self.places.others(place) {
+            let header = header.with_generation(generation);
+            self.places.set_header(&other, header);
+            self.pipeline.write_header(self.clock, other.way, &header);
+        }
+        generation
     }
 
     /// Takes a session out of the tables.
     fn remove_session(&mut self, now: Time, seid: Seid) {
         self.settle(now, seid);
         let Some(lease) = self.leases.remove(&seid) else { return };
-        for record in lease.records {
-            let place = record.place;
-            self.pipeline.raise_generation(&place.ue);
+        for place in lease.records {
+            self.raise_generation(&place);
             self.pipeline.erase_record(self.clock, &place.ue, place.way);
             self.places.release(&place);
         }
@@ -321,22 +345,28 @@ impl<M: Awaited> XPlane<M> {
         }
         let Some(spec) = self.slow_path.offload_spec(seid) else { return };
         let mut lease = Lease { has_no_overlap, ..Lease::default() };
-        for compiled in compile_session(&spec, &self.topology) {
-            let Some(ue) = UeKey::new(&compiled.lookup.key) else { continue };
-            let bucket = self.pipeline.ue_bucket(&ue);
-            // If both places of the bucket are taken, packets find no record.
-            let Some(place) = self.places.take(ue, bucket) else { continue };
-            let generation = self.pipeline.raise_generation(&ue);
-            let header = compiled.header(ue, generation);
-            let record = UeRecord {
-                header,
-                actions: compiled.actions.clone(),
-                pdrs: compiled.pdrs.clone(),
-                state: UeState::default(),
-            };
-            self.tick(now);
-            self.pipeline.write_record(self.clock, place.way, &record);
-            lease.records.push(compiled.at(place));
+        for mut compiled in compile_session(&spec, &self.topology) {
+            let mut placed = Vec::new();
+            for record in std::mem::take(&mut compiled.records) {
+                let Some(ue) = UeKey::new(&record.lookup.key) else { continue };
+                let bucket = self.pipeline.ue_bucket(&ue);
+                // If both places of the bucket are taken, packets find no record.
+                let Some(place) = self.places.take(ue, bucket) else { continue };
+                placed.push((place, record));
+            }
+            let Some(home) = placed.first().map(|(place, _)| *place) else { continue };
+            let shared_state = (placed.len() > 1).then(|| home.state());
+            for (place, record) in placed {
+                self.tick(now);
+                let generation = self.raise_generation(&place);
+                let header = record.header(place.ue, generation, shared_state);
+                self.places.set_header(&place, header);
+                let Compiled { actions, pdrs, .. } = record;
+                let record = UeRecord { header, actions, pdrs, state: UeState::default() };
+                self.pipeline.write_record(self.clock, place.way, &record);
+                lease.records.push(place);
+            }
+            lease.states.push(compiled.at(home));
         }
         if !lease.records.is_empty() {
             self.leases.insert(seid, lease);
@@ -351,28 +381,33 @@ impl<M: Awaited> XPlane<M> {
         let has_restarted = failure == Some(Failure::Restarted);
         self.losses.failures += u64::from(failure.is_some());
         self.losses.restarts += u64::from(has_restarted);
-        let mut known: HashMap<UeKey, UeState> = self.pipeline.reset().into_iter().collect();
+        let mut known: HashMap<StatePlace, UeState> = self.pipeline.reset().into_iter().collect();
         if !self.pipeline.memory_mut().reconnect(self.clock) {
             self.down_until = Some(now + RETRY);
         }
         let seids: Vec<Seid> = self.leases.keys().copied().collect();
         for seid in &seids {
             let Some(mut lease) = self.leases.remove(seid) else { continue };
-            for record in &lease.records {
-                if lease.is_granted && !known.contains_key(&record.place.ue) {
+            for home in lease.states.iter().map(|state| state.home) {
+                if lease.is_granted && !known.contains_key(&home.state()) {
                     let is_there = !has_restarted && self.down_until.is_none();
-                    match is_there.then(|| self.read_state(now, &record.place)).flatten() {
-                        Some(state) => drop(known.insert(record.place.ue, state)),
+                    match is_there.then(|| self.read_state(now, &home)).flatten() {
+                        Some(state) => drop(known.insert(home.state(), state)),
                         None => self.losses.states += 1,
                     }
                 }
-                self.pipeline.raise_generation(&record.place.ue);
-                self.places.release(&record.place);
             }
-            lease.settle(&mut self.slow_path, *seid, |place| known.remove(&place.ue));
+            for place in &lease.records {
+                self.pipeline.raise_generation(&place.ue);
+                self.places.release(place);
+            }
+            lease.settle(&mut self.slow_path, *seid, |place| known.remove(&place));
             // The session is not forgotten if the memory does not come back.
             self.leases.insert(*seid, Lease::default());
         }
+        let has_rest = !has_restarted && self.down_until.is_none();
+        self.pipeline.recover_paged(self.clock, has_rest);
+        self.take_paged(now);
         if self.down_until.is_none() && self.pipeline.failure().is_none() {
             for seid in seids {
                 let overlaps = !self.slow_path.overlapping_sessions(seid).is_empty();
@@ -382,6 +417,8 @@ impl<M: Awaited> XPlane<M> {
         if self.pipeline.failure().is_some() {
             self.pipeline.reset();
             self.down_until = Some(now + RETRY);
+            self.pipeline.recover_paged(self.clock, false);
+            self.take_paged(now);
         }
     }
 
@@ -394,6 +431,7 @@ impl<M: Awaited> XPlane<M> {
         while let Some(seid) = self.slow_path.expired_session(now) {
             self.with_settled(now, &[seid], |slow_path| slow_path.expire_one(now));
         }
+        self.forget_discarded();
         self.recover_if_failed(now);
     }
 
@@ -403,7 +441,12 @@ impl<M: Awaited> XPlane<M> {
         let mut overlapping =
             if is_alone { Vec::new() } else { self.slow_path.overlapping_sessions(plan.session) };
         self.remove_session(now, plan.session);
+        if self.slow_path.plan_needs_octets(now, plan) {
+            self.page_in(now, plan.session);
+        }
         let applied = self.slow_path.apply(now, plan);
+        // What is still buffered waits in memory again.
+        self.page_out(now, plan.session);
         if may_change_lookup(&plan.change) {
             overlapping.extend(self.slow_path.overlapping_sessions(plan.session));
             overlapping.sort_unstable();
@@ -518,19 +561,18 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
     ) {
         queue.clear();
         self.expire(now);
-        let mut out = Vec::new();
         for frame in batch.frames() {
             let Some(ingress) = self.topology.ingress(source, &frame.meta) else { continue };
             if !self.arrive(now, &ingress, frame.data) {
                 // What came before it leaves before it.
-                self.finish(now, &mut out);
-                self.process_slow(now, &ingress, frame.data, &mut out);
+                self.finish(now);
+                self.process_slow(now, &ingress, frame.data);
             } else if self.pipeline.in_flight() >= self.window {
-                self.finish(now, &mut out);
+                self.finish(now);
             }
         }
-        self.finish(now, &mut out);
-        out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
+        self.finish(now);
+        self.ready.drain(..).for_each(|(egress, packet)| queue.push_owned(egress, packet));
     }
 
     fn process(
@@ -541,10 +583,13 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
         out: &mut dyn Transmit,
     ) -> Disposition {
         self.expire(now);
-        if !self.arrive(now, ingress, packet) {
-            return self.process_slow(now, ingress, packet, out);
-        }
-        self.finish(now, out).unwrap_or(Disposition::Dropped(DropReason::ExternalMemory))
+        let disposition = if self.arrive(now, ingress, packet) {
+            self.finish(now).unwrap_or(Disposition::Dropped(DropReason::ExternalMemory))
+        } else {
+            self.process_slow(now, ingress, packet)
+        };
+        self.hand_out(out);
+        disposition
     }
 
     fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
@@ -553,6 +598,7 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {
+        self.hand_out(out);
         self.slow_path.flush(out);
     }
 }
