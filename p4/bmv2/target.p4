@@ -61,6 +61,12 @@ struct pair_t {
 #define HASH_CRC16(name)
 #define HASH_CRC32_OF(name, result, key) hash(result, HashAlgorithm.crc32, (bit<32>)0, { key }, (bit<64>)0x100000000);
 #define HASH_CRC16_OF(name, result, key) hash(result, HashAlgorithm.crc16, (bit<16>)0, { key }, (bit<32>)0x10000);
+// Eight bits of a hash of several fields.
+#define HASH_CRC8(name)
+#define HASH_CRC8_OF_ALL(name, result, ...) hash(result, HashAlgorithm.crc16, (bit<16>)0, { __VA_ARGS__ }, (bit<32>)0x100);
+// A copy of a word.
+#define COPY(name)
+#define COPY_OF(name, result, word) result = word;
 #define RANDOM(name)
 #define RANDOM_DRAW(name, result) random(result, (bit<16>)0, (bit<16>)0xffff);
 // Time in units of 256 ns, modulo 2^32: simple_switch has it in microseconds, each of 125 / 32 units.

@@ -57,6 +57,12 @@ struct pair_t {
 #define HASH_CRC16(name) Hash<bit<16>>(HashAlgorithm_t.CRC16) name;
 #define HASH_CRC32_OF(name, result, key) result = name.get({ key });
 #define HASH_CRC16_OF(name, result, key) result = name.get({ key });
+// Eight bits of a hash of several fields.
+#define HASH_CRC8(name) Hash<bit<8>>(HashAlgorithm_t.CRC8) name;
+#define HASH_CRC8_OF_ALL(name, result, ...) result = name.get({ __VA_ARGS__ });
+// A copy of a word by way of a hash: what is an index elsewhere is cut into parts there, which a sum cannot be.
+#define COPY(name) Hash<bit<32>>(HashAlgorithm_t.IDENTITY) name;
+#define COPY_OF(name, result, word) result = name.get({ word });
 #define RANDOM(name) Random<bit<16>>() name;
 #define RANDOM_DRAW(name, result) result = name.get();
 // Time in units of 256 ns, modulo 2^32.

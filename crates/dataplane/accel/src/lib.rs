@@ -69,6 +69,7 @@ mod reason;
 mod rules;
 mod session;
 mod smfs;
+pub mod switch;
 
 pub use accel::{Accel, Adopted, Effect, Occupancy, Reservation, Unavailable, Verdict, View};
 pub use answer::MAX_ANSWER;

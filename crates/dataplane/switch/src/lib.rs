@@ -3,6 +3,7 @@
 //! They follow HiP4-UPF (USENIX ATC 2024), and name the differences. Each is a state machine without clocks, threads or
 //! I/O: it takes events, with their time, and returns actions.
 //!
+//! - [`accel`]: what PFCP messages do with the registers of sessions that the switch establishes itself.
 //! - [`backend`]: the data plane that combines them. [`backend::Switch`] drives any [`driver::SwitchDriver`];
 //!   [`backend::InProcess`] is a UPF on a model of a switch.
 //! - [`driver`]: the contract of switch drivers, and a driver that injects faults.
@@ -36,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accel;
 mod armed;
 pub mod backend;
 mod count;

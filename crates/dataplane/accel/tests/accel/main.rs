@@ -4,4 +4,5 @@ mod both;
 mod decisions;
 mod equal;
 mod no_allocation;
+mod p4;
 mod world;

@@ -1,0 +1,477 @@
+//! PFCP session messages that the switch answers: what they do with its registers.
+//!
+//! It is the P4 profile `accel` (`p4/blocks/pfcp_state.p4`, `pfcp_answer.p4`), message by message and packet by packet. The tables of
+//! the control plane are [`Tables`]. A message is parsed by [`causeway_accel::switch::parse`], from which the P4 parser is generated.
+//!
+//! A session has an index, the place of its UE's address in its pool, and a generation of 15 bits. A message that is not for the switch
+//! passes a second time: then its session, if it has one, becomes the software's, and its [`Entry`] goes there with the message.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use causeway_accel::switch::{Fields, Parsed, Part, parse};
+use causeway_types::Ipv4Net;
+
+use crate::driver::Program;
+use crate::model::State;
+use crate::model::register::{RegisterError, Side};
+
+mod actions;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+use actions::Actions;
+pub use tables::{Change as SessionChange, Op, Policy, Tables};
+
+/// Sessions, at most: cells of each array.
+pub const SESSIONS: usize = 131_072;
+
+/// In a SEID of the UPF, behind the generation.
+const SEID_TAG: u32 = 0xacce;
+
+/// A state: there is a session.
+const LIVE: u32 = 1 << 31;
+
+/// The upper half of a state: the software has the session, or the generations are used up.
+const OF_SOFTWARE: u32 = 0x7fff_0000;
+
+/// The session that becomes the software's: all that the switch knows of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Its index.
+    pub index: u32,
+    /// Generation and SMF.
+    pub state: u32,
+    /// The message with which it comes is already noted as the last one of the session, and was not answered.
+    pub is_noted: bool,
+    /// The SMF's SEID.
+    pub cp: u64,
+    /// The request that established it: sequence number and eight bits of a digest.
+    pub origin: u32,
+    /// The last request.
+    pub last: u32,
+    /// The policy that established it.
+    pub uplink_policy: u16,
+    /// The policy of its downlink; 0: it has none.
+    pub downlink_policy: u16,
+    /// 1: packets to the UE are forwarded; 2: they are dropped.
+    pub downlink_action: u8,
+    /// The tunnel of the gNB, if there is one.
+    pub peer: Option<(u32, Ipv4Addr)>,
+}
+
+/// What becomes of a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The answer: a PFCP message.
+    Answered(Vec<u8>),
+    /// It passes a second time.
+    Second(Second),
+}
+
+/// What a second pass is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Second {
+    /// The session that becomes the software's, and the state that is expected of it.
+    session: Option<(u32, u32)>,
+    is_noted: bool,
+}
+
+/// What becomes of a user packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passage {
+    /// Uplink: it leaves without its tunnel.
+    Decapsulated,
+    /// Downlink: it leaves in this tunnel, with this QFI.
+    Encapsulated(u32, Ipv4Addr, u8),
+    /// The software has its session.
+    ToSoftware,
+    /// It is dropped.
+    Dropped,
+}
+
+/// The packet path.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    actions: Actions,
+    /// What the control plane has written.
+    pub tables: Tables,
+}
+
+/// A request, as its parts go through the stages.
+struct Request<'a> {
+    message: u8,
+    seid: [u32; 2],
+    /// Sequence number and a spare octet of zero.
+    number: u32,
+    fields: &'a Fields,
+    smf: Option<u32>,
+    /// The number and eight bits of the digest.
+    word: u32,
+}
+
+impl Sessions {
+    /// The packet path of a program with its registers ([`Program::with_sessions`]).
+    ///
+    /// # Errors
+    /// The program has other registers.
+    pub fn new(program: &Program, tables: Tables) -> Result<Self, RegisterError> {
+        Ok(Self { actions: Actions::of(program)?, tables })
+    }
+
+    /// A message on its first pass.
+    ///
+    /// # Errors
+    /// An access that no switch can make: never.
+    pub fn message(
+        &self,
+        state: &mut State,
+        from: SocketAddrV4,
+        octets: &[u8],
+    ) -> Result<Verdict, RegisterError> {
+        state.begin_pass(Side::Ingress);
+        let plain = Ok(Verdict::Second(Second { session: None, is_noted: false }));
+        let Some((head, body)) = octets.split_first_chunk::<16>() else { return plain };
+        let [flags, message, high, low, rest @ ..] = *head;
+        if flags & 0xfd != 0x21 || high != 0 {
+            return self.looked(state, from, head);
+        }
+        // Lengths of UDP and IP are keys: rows stand only for those that fit.
+        let fits = usize::from(low) + 4 == octets.len();
+        let [s0, s1, s2, s3, s4, s5, s6, s7, n0, n1, n2, _] = rest;
+        let Parsed { fields, is_misfit } = parse(body);
+        let place = self.tables.place(fields.get("ue") as u32);
+        let policy = Some(&fields).filter(|_| fits && !is_misfit).and_then(|fields| {
+            let peer = Ipv4Addr::from(fields.get("peer") as u32);
+            let is_named = self.tables.is_named(*from.ip(), fields);
+            let policy = self.tables.policy(message, low, fields)?;
+            (is_named && self.tables.is_peer(peer) == policy.has_peer).then_some(policy)
+        });
+        let seid = [u32::from_be_bytes([s0, s1, s2, s3]), u32::from_be_bytes([s4, s5, s6, s7])];
+        let number = u32::from_be_bytes([n0, n1, n2, 0]);
+        let mut request = Request {
+            message,
+            seid,
+            number,
+            fields: &fields,
+            smf: self.tables.smf(*from.ip()),
+            word: number,
+        };
+        request.word ^= u32::from(self.tables.digest(from, message, seid, &fields));
+        match policy.map(|policy| (policy.op, policy)) {
+            Some((Op::Establish, policy)) if request.seid == [0, 0] => match (request.smf, place) {
+                (Some(smf), Some(index)) => self.establish(state, &request, smf, index, policy),
+                _ => plain,
+            },
+            Some((Op::Create | Op::Update, policy)) => match request.named() {
+                Some((smf, index)) if policy.op == Op::Update || place == Some(index) => {
+                    self.modify(state, &request, smf, index, policy)
+                }
+                _ => self.looked(state, from, head),
+            },
+            Some((Op::Delete, _)) => match request.named() {
+                Some((smf, index)) => self.delete(state, &request, smf, index),
+                None => plain,
+            },
+            _ => self.looked(state, from, head),
+        }
+    }
+
+    /// A message for the software: whether it names a session of the switch.
+    fn looked(
+        &self,
+        state: &mut State,
+        from: SocketAddrV4,
+        head: &[u8; 16],
+    ) -> Result<Verdict, RegisterError> {
+        let [flags, message, _, _, s0, s1, s2, s3, s4, s5, s6, s7, ..] = *head;
+        let seid = [u32::from_be_bytes([s0, s1, s2, s3]), u32::from_be_bytes([s4, s5, s6, s7])];
+        let smf = self.tables.smf(*from.ip());
+        let named = named(seid, smf).filter(|_| flags & 0xfd == 0x21 && matches!(message, 52 | 54));
+        let mut session = None;
+        if let Some((smf, index)) = named {
+            let expected = expected(seid, smf);
+            let is_it = state.access(&self.actions.compare_state, index, [expected, 0])?;
+            session = (is_it == 1).then_some((index, expected));
+        }
+        Ok(Verdict::Second(Second { session, is_noted: false }))
+    }
+
+    fn establish(
+        &self,
+        state: &mut State,
+        request: &Request<'_>,
+        smf: u32,
+        index: u32,
+        policy: Policy,
+    ) -> Result<Verdict, RegisterError> {
+        let actions = &self.actions;
+        let to = |session, is_noted| Ok(Verdict::Second(Second { session, is_noted }));
+        let begins = (LIVE | 1 << 16).wrapping_add(smf);
+        let before = state.access(&actions.begin_session, index, [0, begins])?;
+        let cp = [request.fields.get("cp_high") as u32, request.fields.get("cp_low") as u32];
+        let (word, is_live) = ([request.word, 0], before & LIVE != 0);
+        if !is_live && before & OF_SOFTWARE != OF_SOFTWARE {
+            let begun = before.wrapping_add(begins);
+            let _last = state.access(&actions.set_request, index, word)?;
+            let _cp_high = state.access(&actions.set_cp_high, index, [cp[0], 0])?;
+            let _uplink = state.access(&actions.set_uplink, index, [policy.number.into(), 0])?;
+            let _downlink = state.access(&actions.clear_downlink, index, [0; 2])?;
+            let _cp_low = state.access(&actions.set_cp_low, index, [cp[1], 0])?;
+            if state.access(&actions.set_origin, index, word)? == request.word {
+                return to(Some((index, begun)), false);
+            }
+            return Ok(Verdict::Answered(self.established(request, cp, begun, smf, index)));
+        }
+        if before & OF_SOFTWARE == OF_SOFTWARE && !is_live {
+            return to(None, false);
+        }
+        let is_cp = [
+            state.access(&actions.compare_cp_high, index, [cp[0], 0])?,
+            state.access(&actions.compare_cp_low, index, [cp[1], 0])?,
+        ];
+        let origin = state.access(&actions.get_origin, index, [0; 2])?;
+        if (before ^ smf) & 0xffff == 0 && is_cp == [1, 1] && origin == request.word {
+            return Ok(Verdict::Answered(self.established(request, cp, before, smf, index)));
+        }
+        to(Some((index, before)), false)
+    }
+
+    fn modify(
+        &self,
+        state: &mut State,
+        request: &Request<'_>,
+        smf: u32,
+        index: u32,
+        policy: Policy,
+    ) -> Result<Verdict, RegisterError> {
+        let actions = &self.actions;
+        let expected = expected(request.seid, smf);
+        let to = |session, is_noted| Ok(Verdict::Second(Second { session, is_noted }));
+        if state.access(&actions.compare_state, index, [expected, 0])? != 1 {
+            return to(None, false);
+        }
+        let last = state.access(&actions.advance_request, index, [request.word, 0])?;
+        let difference = last.wrapping_sub(request.word);
+        let is_later = difference & LIVE != 0;
+        // A message that says its CP F-SEID is compared with it; another one reads it.
+        let said = [request.fields.get("cp_high") as u32, request.fields.get("cp_low") as u32];
+        let has_cp = said[1] != 0;
+        let (mut cp, mut is_cp) = (said, true);
+        if has_cp {
+            is_cp &= state.access(&actions.compare_cp_high, index, [said[0], 0])? == 1;
+        } else {
+            cp[0] = state.access(&actions.get_cp_high, index, [0; 2])?;
+        }
+        let uplink = state.access(&actions.get_uplink, index, [0; 2])?;
+        let create = policy.op == Op::Create && is_later;
+        let action = if create { &actions.create_downlink } else { &actions.get_downlink };
+        let downlink = state.access(action, index, [policy.number.into(), 0])?;
+        if has_cp {
+            is_cp &= state.access(&actions.compare_cp_low, index, [said[1], 0])? == 1;
+        } else {
+            cp[1] = state.access(&actions.get_cp_low, index, [0; 2])?;
+        }
+        if difference == 0 {
+            return Ok(Verdict::Answered(accepted(53, request.number, cp)));
+        }
+        let change = self.tables.change(uplink as u16, downlink as u16, policy.number);
+        let change = change.filter(|_| is_later && is_cp);
+        let Some(SessionChange { downlink_action }) = change else {
+            return to(Some((index, expected)), is_later);
+        };
+        let (has_peer, peer_teid, peer) =
+            (policy.has_peer, request.fields.get("peer_teid") as u32, request.fields.get("peer") as u32);
+        if has_peer {
+            let _host = state.access(&actions.set_peer_host, index, [peer, 0])?;
+        }
+        let had_peer = match (has_peer, policy.op) {
+            (true, _) => state.access(&actions.set_has_peer, index, [0; 2])?,
+            (false, Op::Create) => state.access(&actions.clear_has_peer, index, [0; 2])?,
+            (false, _) => state.access(&actions.get_has_peer, index, [0; 2])?,
+        };
+        if has_peer {
+            let _teid = state.access(&actions.set_peer_teid, index, [peer_teid, 0])?;
+        }
+        // A downlink that is to forward needs a tunnel.
+        if downlink_action == 1 && !has_peer && had_peer == 0 {
+            return to(Some((index, expected)), true);
+        }
+        if downlink_action != 0 {
+            let _action = state.access(&actions.set_action, index, [downlink_action.into(), 0])?;
+        }
+        Ok(Verdict::Answered(accepted(53, request.number, cp)))
+    }
+
+    fn delete(
+        &self,
+        state: &mut State,
+        request: &Request<'_>,
+        smf: u32,
+        index: u32,
+    ) -> Result<Verdict, RegisterError> {
+        let actions = &self.actions;
+        let ends = LIVE.wrapping_sub(smf);
+        let is_ended = state.access(&actions.change_state, index, [expected(request.seid, smf), ends])? == 1;
+        let action = if is_ended { &actions.set_request } else { &actions.read_request };
+        let last = state.access(action, index, [request.word, 0])?;
+        let cp = [
+            state.access(&actions.get_cp_high, index, [0; 2])?,
+            state.access(&actions.get_cp_low, index, [0; 2])?,
+        ];
+        if is_ended || last == request.word {
+            return Ok(Verdict::Answered(accepted(55, request.number, cp)));
+        }
+        Ok(Verdict::Second(Second { session: None, is_noted: false }))
+    }
+
+    /// A message on its second pass: the entry of the session that becomes the software's.
+    ///
+    /// # Errors
+    /// An access that no switch can make: never.
+    pub fn second(&self, state: &mut State, second: Second) -> Result<Option<Entry>, RegisterError> {
+        state.begin_pass(Side::Ingress);
+        let (actions, none) = (&self.actions, [0; 2]);
+        let Some((index, expected)) = second.session else { return Ok(None) };
+        let add = OF_SOFTWARE.wrapping_sub(expected);
+        if state.access(&actions.change_state, index, [expected, add])? != 1 {
+            return Ok(None);
+        }
+        let last = state.access(&actions.read_request, index, none)?;
+        let cp_high = state.access(&actions.get_cp_high, index, none)?;
+        let uplink_policy = state.access(&actions.get_uplink, index, none)? as u16;
+        let downlink_policy = state.access(&actions.get_downlink, index, none)? as u16;
+        let cp_low = state.access(&actions.get_cp_low, index, none)?;
+        let origin = state.access(&actions.get_origin, index, none)?;
+        let peer = state.access(&actions.get_peer_host, index, none)?;
+        let has_peer = state.access(&actions.get_has_peer, index, none)? == 1;
+        let teid = state.access(&actions.get_peer_teid, index, none)?;
+        let downlink_action = state.access(&actions.get_action, index, none)? as u8;
+        Ok(Some(Entry {
+            index,
+            state: expected,
+            is_noted: second.is_noted,
+            cp: u64::from(cp_high) << 32 | u64::from(cp_low),
+            origin,
+            last,
+            uplink_policy,
+            downlink_policy,
+            downlink_action,
+            peer: Some((teid, peer.into())).filter(|_| has_peer && downlink_policy != 0),
+        }))
+    }
+
+    /// A packet of a UE, in a tunnel.
+    ///
+    /// # Errors
+    /// An access that no switch can make: never.
+    pub fn uplink(
+        &self,
+        state: &mut State,
+        teid: u32,
+        qfi: u8,
+        source: Ipv4Addr,
+    ) -> Result<Passage, RegisterError> {
+        state.begin_pass(Side::Ingress);
+        let Some(index) = self.tables.place(source.into()) else { return Ok(Passage::Dropped) };
+        let before = state.access(&self.actions.read_state, index, [0; 2])?;
+        let policy = state.access(&self.actions.get_uplink, index, [0; 2])? as u16;
+        let rest = teid.wrapping_sub(index);
+        let is_it = rest & (SESSIONS as u32 - 1) == 0 && (rest ^ before << 1) >> 17 == 0;
+        Ok(match before {
+            before if before & (LIVE | OF_SOFTWARE) == OF_SOFTWARE => Passage::ToSoftware,
+            before if before & LIVE == 0 => Passage::Dropped,
+            _ if is_it && self.tables.is_uplink_open(policy, qfi) => Passage::Decapsulated,
+            _ => Passage::Dropped,
+        })
+    }
+
+    /// A packet to a UE.
+    ///
+    /// # Errors
+    /// An access that no switch can make: never.
+    pub fn downlink(&self, state: &mut State, destination: Ipv4Addr) -> Result<Passage, RegisterError> {
+        state.begin_pass(Side::Ingress);
+        let (actions, none) = (&self.actions, [0; 2]);
+        let Some(index) = self.tables.place(destination.into()) else { return Ok(Passage::Dropped) };
+        let before = state.access(&actions.read_state, index, none)?;
+        let uplink = state.access(&actions.get_uplink, index, none)? as u16;
+        let policy = state.access(&actions.get_downlink, index, none)? as u16;
+        let peer = state.access(&actions.get_peer_host, index, none)?;
+        let teid = state.access(&actions.get_peer_teid, index, none)?;
+        let action = state.access(&actions.get_action, index, none)?;
+        Ok(match (before, self.tables.downlink_qfi(uplink, policy)) {
+            (before, _) if before & (LIVE | OF_SOFTWARE) == OF_SOFTWARE => Passage::ToSoftware,
+            (before, Some(qfi)) if before & LIVE != 0 && action == 1 => {
+                Passage::Encapsulated(teid, peer.into(), qfi)
+            }
+            _ => Passage::Dropped,
+        })
+    }
+
+    /// The control plane has ended a session that was the software's, and nobody can ask for it any more: its index is used again.
+    /// `generation` is that of the last session.
+    pub fn release(&self, generation: u16) -> [u32; 2] {
+        [u32::from(generation & 0x7fff) << 16, 0]
+    }
+
+    /// The register of states, for the control plane.
+    pub fn states(&self) -> u32 {
+        self.actions.begin_session.register()
+    }
+
+    /// Node ID, Cause, UP F-SEID and Created PDR.
+    fn established(&self, request: &Request<'_>, cp: [u32; 2], state: u32, smf: u32, index: u32) -> Vec<u8> {
+        let [node, n4, tunnel] = self.tables.own.map(|own| own.octets());
+        let seid = state.wrapping_sub(smf).wrapping_add(SEID_TAG);
+        let teid = (seid << 1).wrapping_add(index.wrapping_sub(2 * SEID_TAG));
+        let pdr = (request.fields.get("pdr_id") as u16).to_be_bytes();
+        let ies = [
+            &[0, 60, 0, 5, 0][..],
+            &node,
+            &[0, 19, 0, 1, 1, 0, 57, 0, 13, 2],
+            &seid.to_be_bytes(),
+            &index.to_be_bytes(),
+            &n4,
+            &[0, 8, 0, 19, 0, 56, 0, 2],
+            &pdr,
+            &[0, 21, 0, 9, 1],
+            &teid.to_be_bytes(),
+            &tunnel,
+        ];
+        finished(51, request.number, cp, &ies.concat())
+    }
+}
+
+impl Request<'_> {
+    /// The SMF, and the index that the SEID names.
+    fn named(&self) -> Option<(u32, u32)> {
+        named(self.seid, self.smf).filter(|_| matches!(self.message, 52 | 54))
+    }
+}
+
+/// The SMF, and the index that a SEID of the switch names.
+fn named([high, low]: [u32; 2], smf: Option<u32>) -> Option<(u32, u32)> {
+    let smf = smf.filter(|_| high & 0xffff == SEID_TAG && (low as usize) < SESSIONS)?;
+    Some((smf, low))
+}
+
+/// The state that a SEID says of its session.
+const fn expected([high, _]: [u32; 2], smf: u32) -> u32 {
+    high.wrapping_add(smf.wrapping_sub(SEID_TAG))
+}
+
+/// An answer with a cause alone.
+fn accepted(message: u8, number: u32, cp: [u32; 2]) -> Vec<u8> {
+    finished(message, number, cp, &[0, 19, 0, 1, 1])
+}
+
+/// A message with header.
+fn finished(message: u8, number: u32, [high, low]: [u32; 2], ies: &[u8]) -> Vec<u8> {
+    let length = (ies.len() + 12) as u16;
+    let head = [0x21, message].into_iter().chain(length.to_be_bytes());
+    let words = [high, low, number].map(u32::to_be_bytes).concat();
+    head.chain(words).chain(ies.iter().copied()).collect()
+}

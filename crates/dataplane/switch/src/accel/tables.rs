@@ -1,0 +1,184 @@
+//! What the control plane writes for messages: SMFs, pools of UE addresses, gNBs, and policies.
+
+use super::{BTreeMap, Fields, Ipv4Addr, Ipv4Net, Part, SESSIONS, SocketAddrV4};
+
+/// What a message of a policy does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    /// It establishes a session with its uplink.
+    Establish,
+    /// It adds the downlink.
+    Create,
+    /// It changes the downlink's FAR.
+    Update,
+    /// It ends the session.
+    Delete,
+}
+
+/// A message whose parts have policies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// What it does.
+    pub op: Op,
+    /// Its number, not zero.
+    pub number: u16,
+    /// It says the tunnel of a gNB.
+    pub has_peer: bool,
+}
+
+/// A change that a session of certain policies may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// What follows for its downlink: 1 forwards, 2 drops, 0 stays as it is.
+    pub downlink_action: u8,
+}
+
+/// The tables of the control plane.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// The UPF's Node ID, N4 and GTP-U addresses.
+    pub own: [Ipv4Addr; 3],
+    pools: Vec<(Ipv4Net, u32)>,
+    smfs: BTreeMap<Ipv4Addr, (u32, Ipv4Addr)>,
+    peers: Vec<Ipv4Net>,
+    parts: BTreeMap<(u8, Vec<u128>), u16>,
+    messages: BTreeMap<Vec<u128>, Policy>,
+    changes: BTreeMap<[u16; 3], Change>,
+    uplinks: BTreeMap<u16, Option<u8>>,
+    downlinks: BTreeMap<[u16; 2], u8>,
+}
+
+/// The parts that have policies of their own.
+const PARTS: [Part; 3] = [Part::Pdr, Part::Far, Part::Qer];
+
+impl Tables {
+    /// Without SMFs, pools, gNBs and policies: every message is the software's.
+    pub const fn new(own: [Ipv4Addr; 3]) -> Self {
+        Self {
+            own,
+            pools: Vec::new(),
+            smfs: BTreeMap::new(),
+            peers: Vec::new(),
+            parts: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            changes: BTreeMap::new(),
+            uplinks: BTreeMap::new(),
+            downlinks: BTreeMap::new(),
+        }
+    }
+
+    /// The addresses of this prefix have places from `first` on. Pools must not overlap, neither in addresses nor in places.
+    pub fn add_pool(&mut self, net: Ipv4Net, first: u32) {
+        let offset = first.wrapping_sub(net.network().into());
+        self.pools.push((net, offset));
+    }
+
+    /// GNBs have addresses of this prefix.
+    pub fn add_peers(&mut self, net: Ipv4Net) {
+        self.peers.push(net);
+    }
+
+    /// An SMF is associated, or has restarted: it has another number then, from 1 to 65,535.
+    pub fn set_smf(&mut self, host: Ipv4Addr, node: Ipv4Addr, number: u16) {
+        self.smfs.insert(host, (number.into(), node));
+    }
+
+    /// The association has ended.
+    pub fn remove_smf(&mut self, host: Ipv4Addr) {
+        self.smfs.remove(&host);
+    }
+
+    /// The switch answers messages that have the same parts as this one, whatever address and tunnel they say. The software has found
+    /// it to be right. Returns the policy's number; `None`: there are no more numbers.
+    pub fn admit(&mut self, message: u8, length: u8, fields: &Fields, op: Op) -> Option<u16> {
+        for (place, part) in (0..).zip(PARTS) {
+            let key = key(part, fields);
+            if key.iter().any(|value| *value != 0) {
+                let next = u16::try_from(self.parts.len() + 1).ok()?;
+                self.parts.entry((place, key)).or_insert(next);
+            }
+        }
+        let key = self.message_key(message, length, fields);
+        let number = u16::try_from(self.messages.len() + 1).ok()?;
+        let policy = Policy { op, number, has_peer: fields.form("form_peer") != 0 };
+        Some(self.messages.entry(key).or_insert(policy).number)
+    }
+
+    /// A session with these policies may have this change: right for one of them is right for all.
+    pub fn admit_change(&mut self, uplink: u16, downlink: u16, policy: u16, change: Change) {
+        self.changes.insert([uplink, downlink, policy], change);
+    }
+
+    /// Packets of sessions with this policy may leave, those with this QFI or all of them.
+    pub fn open_uplink(&mut self, policy: u16, qfi: Option<u8>) {
+        self.uplinks.insert(policy, qfi);
+    }
+
+    /// Packets to UEs of sessions with these policies may leave, with this QFI. The first one has the QER.
+    pub fn open_downlink(&mut self, uplink: u16, downlink: u16, qfi: u8) {
+        self.downlinks.insert([uplink, downlink], qfi);
+    }
+
+    pub(super) fn place(&self, ue: u32) -> Option<u32> {
+        let pool = self.pools.iter().find(|(net, _)| net.contains(&Ipv4Addr::from(ue)))?;
+        Some(ue.wrapping_add(pool.1)).filter(|place| (*place as usize) < SESSIONS)
+    }
+
+    pub(super) fn smf(&self, host: Ipv4Addr) -> Option<u32> {
+        self.smfs.get(&host).map(|(number, _)| *number)
+    }
+
+    /// What the message says of its sender is right, or it says nothing.
+    pub(super) fn is_named(&self, host: Ipv4Addr, fields: &Fields) -> bool {
+        let is = |form: &str, name: &str, value: Ipv4Addr| {
+            fields.form(form) == 0 || fields.get(name) == u128::from(u32::from(value))
+        };
+        let smf = self.smfs.get(&host);
+        smf.is_some_and(|(_, node)| is("form_node", "node", *node) && is("form_cp", "cp_address", host))
+    }
+
+    pub(super) fn is_peer(&self, address: Ipv4Addr) -> bool {
+        self.peers.iter().any(|net| net.contains(&address))
+    }
+
+    fn message_key(&self, message: u8, length: u8, fields: &Fields) -> Vec<u128> {
+        let part = |(place, part)| self.parts.get(&(place, key(part, fields))).copied().unwrap_or(0).into();
+        let parts = (0..).zip(PARTS).map(part);
+        [message.into(), length.into()].into_iter().chain(parts).chain(key(Part::Message, fields)).collect()
+    }
+
+    pub(super) fn policy(&self, message: u8, length: u8, fields: &Fields) -> Option<Policy> {
+        self.messages.get(&self.message_key(message, length, fields)).copied()
+    }
+
+    pub(super) fn change(&self, uplink: u16, downlink: u16, policy: u16) -> Option<Change> {
+        self.changes.get(&[uplink, downlink, policy]).copied()
+    }
+
+    pub(super) fn is_uplink_open(&self, policy: u16, qfi: u8) -> bool {
+        self.uplinks.get(&policy).is_some_and(|only| only.is_none_or(|only| only == qfi))
+    }
+
+    pub(super) fn downlink_qfi(&self, uplink: u16, downlink: u16) -> Option<u8> {
+        self.downlinks.get(&[uplink, downlink]).copied()
+    }
+
+    /// Eight bits that tell requests of one number apart. A switch has a CRC here.
+    pub(super) fn digest(&self, from: SocketAddrV4, message: u8, seid: [u32; 2], fields: &Fields) -> u8 {
+        let parts = (0..).zip(PARTS).map(|(place, part)| {
+            u32::from(self.parts.get(&(place, key(part, fields))).copied().unwrap_or(0))
+        });
+        let values = ["ue", "peer_teid", "peer"].map(|name| fields.get(name) as u32);
+        let smf = self.smf(*from.ip()).unwrap_or(0);
+        let words = [u32::from(*from.ip()), from.port().into(), message.into(), smf].into_iter().chain(seid);
+        let octets = words.chain(parts).chain(values).flat_map(u32::to_be_bytes);
+        let hash =
+            octets.fold(0x811c_9dc5_u32, |hash, octet| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193));
+        (hash ^ hash >> 16 ^ hash >> 8 ^ hash >> 24) as u8
+    }
+}
+
+/// The values of a part.
+fn key(part: Part, fields: &Fields) -> Vec<u128> {
+    fields.all().iter().filter(|(field, _)| field.part == part).map(|(_, value)| *value).collect()
+}
