@@ -197,7 +197,7 @@ impl Drop for Bmv2 {
     }
 }
 
-fn open(device: String) -> TapPort {
+pub(crate) fn open(device: String) -> TapPort {
     let options = TapOptions { device, bridge: None, mtu: Some(2000) };
     TapPort::open(&options.device, &options).unwrap()
 }

@@ -3,6 +3,7 @@
 //! Both get the same entries and the same packets, and must do the same: frames octet by octet, drop reasons, counters. What the
 //! model does not run (tunnels over IPv6, applications for all UEs at once, filters of one session each, heavy hitters in a whole pipeline) is asked of BMv2 alone.
 
+mod accel;
 mod applications;
 mod bench;
 mod bmv2;

@@ -154,7 +154,7 @@ fn parameter(field: &FieldMatch, width: u8) -> Value {
     Value::Struct(vec![(1, Value::I32(kind)), (kind as i16 + 2, Value::Struct(fields))])
 }
 
-fn octets(value: u128, width: u8) -> Value {
+pub(crate) fn octets(value: u128, width: u8) -> Value {
     let length = usize::from(width).div_ceil(8);
     Value::Text(value.to_be_bytes()[16 - length..].to_vec())
 }
