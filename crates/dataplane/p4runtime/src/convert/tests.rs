@@ -8,13 +8,14 @@ use super::Refusal;
 use crate::info::{Info, Schema};
 use crate::wire;
 
-const PROFILES: [&str; 6] = [
+const PROFILES: [&str; 7] = [
     include_str!("../../../../../p4/p4info/baseline.bmv2.txtpb"),
     include_str!("../../../../../p4/p4info/red.bmv2.txtpb"),
     include_str!("../../../../../p4/p4info/red-spt.bmv2.txtpb"),
     include_str!("../../../../../p4/p4info/hip4.bmv2.txtpb"),
     include_str!("../../../../../p4/p4info/direct.bmv2.txtpb"),
     include_str!("../../../../../p4/p4info/hip4-outer-ipv6.bmv2.txtpb"),
+    include_str!("../../../../../p4/p4info/thesis.bmv2.txtpb"),
 ];
 
 fn schema(profile: usize) -> Schema {

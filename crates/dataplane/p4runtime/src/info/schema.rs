@@ -41,6 +41,11 @@ impl ValueSet {
     pub(crate) fn is_local_ipv4(&self) -> bool {
         self.name == "local_ipv4"
     }
+
+    /// Whether it holds the UPF's IPv4 addresses at which VXLAN arrives.
+    pub(crate) fn is_local_underlay(&self) -> bool {
+        self.name == "local_underlay"
+    }
 }
 
 impl Schema {

@@ -222,10 +222,11 @@ impl Running {
 
     /// Replaces the members of a value set.
     pub(super) fn set_members(&mut self, place: usize, values: Vec<u128>) {
-        let is_local = self.schema.value_sets.get(place).is_some_and(ValueSet::is_local_ipv4);
-        if is_local {
-            let addresses = values.iter().map(|value| Ipv4Addr::from(*value as u32));
-            self.model.pipeline_mut().set_local(addresses.collect());
+        let addresses = values.iter().map(|value| Ipv4Addr::from(*value as u32)).collect();
+        match self.schema.value_sets.get(place) {
+            Some(set) if set.is_local_ipv4() => self.model.pipeline_mut().set_local(addresses),
+            Some(set) if set.is_local_underlay() => self.model.pipeline_mut().set_underlay(addresses),
+            _ => {}
         }
         if let Some(members) = self.sets.get_mut(place) {
             *members = values;

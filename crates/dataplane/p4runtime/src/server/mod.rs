@@ -64,12 +64,13 @@ impl Default for Options {
 }
 
 /// The P4Info of the profiles that the model runs, by name.
-pub const PROFILES: [(&str, &str); 5] = [
+pub const PROFILES: [(&str, &str); 6] = [
     ("baseline", include_str!("../../../../../p4/p4info/baseline.bmv2.txtpb")),
     ("red", include_str!("../../../../../p4/p4info/red.bmv2.txtpb")),
     ("red-spt", include_str!("../../../../../p4/p4info/red-spt.bmv2.txtpb")),
     ("hip4", include_str!("../../../../../p4/p4info/hip4.bmv2.txtpb")),
     ("direct", include_str!("../../../../../p4/p4info/direct.bmv2.txtpb")),
+    ("thesis", include_str!("../../../../../p4/p4info/thesis.bmv2.txtpb")),
 ];
 
 /// Errors of a switch server.
@@ -250,5 +251,40 @@ impl Host {
             let mut device = self.device();
             device.pump(self.now());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  each profile; in `thesis` a frame of a VXLAN segment that has no row, before and after the value set of the underlay has the address
+    //         that it is for.
+    // Output: all run. The frame is a packet to an unknown UE before (reason 7), and of an unknown segment (22) after.
+    #[test]
+    fn members_of_the_underlay_are_where_vxlan_arrives() {
+        let switch = ModelSwitch::new(Options::default());
+        for (name, p4info) in PROFILES {
+            switch.run(p4info).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        let thesis = PROFILES.iter().find(|(name, _)| *name == "thesis").unwrap().1;
+        switch.run(thesis).unwrap();
+        let (place, drops) = {
+            let mut device = switch.host.device();
+            let schema = &device.running().unwrap().schema;
+            let drops = schema.program.counters.iter().find(|counter| counter.name == "drops").unwrap().id;
+            (schema.value_sets.iter().position(|set| set.is_local_underlay()).unwrap(), drops)
+        };
+        let mut frame = vec![0; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 70, 0, 0, 0, 0, 64, 17, 0xf6, 0xa0, 192, 0, 2, 9, 192, 0, 2, 1]);
+        frame.extend([0xc0, 0, 0x12, 0xb5, 0, 50, 0, 0, 8, 0, 0, 0, 0, 0, 5, 0]);
+        frame.extend([0; 12]);
+        frame.extend([8, 0, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        let dropped = |reason| switch.indexed_count(drops, reason).map(|count| count.packets);
+        switch.receive(1, &frame);
+        assert_eq!((dropped(7), dropped(22)), (Some(1), Some(0)));
+        switch.host.device().running().unwrap().set_members(place, vec![0xc000_0201]);
+        switch.receive(1, &frame);
+        assert_eq!((dropped(7), dropped(22)), (Some(1), Some(1)));
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Profile {
     pub(crate) has_heavy_hitters: bool,
     /// VXLAN and the firewall are there as options: its contract has the names of the profile alone.
     pub(crate) has_segment_option: bool,
+    /// The entries of UEs have the gNB's address (UE_METHOD=1).
+    pub(crate) has_gnb_addresses: bool,
 }
 
 impl Profile {
@@ -43,6 +45,7 @@ impl Profile {
             has_own_filters: false,
             has_heavy_hitters: false,
             has_segment_option: false,
+            has_gnb_addresses: false,
         }
     }
 
@@ -75,7 +78,14 @@ impl Profile {
 
     /// It is built by another command than `make p4`.
     fn is_variant(&self) -> bool {
-        self.has_applications || self.has_own_filters || self.has_heavy_hitters || self.has_segment_option
+        let variants = [
+            self.has_applications,
+            self.has_own_filters,
+            self.has_heavy_hitters,
+            self.has_segment_option,
+            self.has_gnb_addresses,
+        ];
+        variants.contains(&true)
     }
 
     /// Its program. Those that are built by another command than `make p4` have no P4Info but the compiler's.
@@ -102,6 +112,11 @@ pub(crate) fn outer_ipv6() -> Profile {
 /// The one whose rules are tenants'.
 pub(crate) fn thesis() -> Profile {
     Profile::of(&profiles::THESIS)
+}
+
+/// The same with the gNB's address in the entry of each UE.
+pub(crate) fn thesis_method_1() -> Profile {
+    Profile { has_gnb_addresses: true, ..thesis() }
 }
 
 /// Those that have VXLAN and the firewall as options.
@@ -132,6 +147,9 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     let mut options = vec![format!("-DPROFILE_{base}")];
     if profile.has_segments() {
         options.extend(["-DVXLAN", "-DFIREWALL"].map(str::to_owned));
+    }
+    if profile.has_gnb_addresses {
+        options.push("-DUE_METHOD=1".to_owned());
     }
     let is_thesis = profile.name == profiles::THESIS.profile;
     options.push(if is_thesis { "-DACCOUNTING_PARTITIONS=1" } else { "-DINNER_IPV6" }.to_owned());

@@ -295,6 +295,64 @@ fn tenants_never_meet_at_random() {
     });
 }
 
+// Input:  random frames of both directions with marks, ports, lengths and options of every kind, some with an octet changed anywhere or the end missing; a few rows in the
+//         firewall.
+// Output: BMv2 and the model do the same with each, octet by octet, and drop it for the same reason.
+#[test]
+fn damaged_frames_do_no_harm() {
+    with_tenants("tenants::damaged_frames_do_no_harm", |bench| {
+        let mut random = fastrand::Rng::with_seed(11);
+        bench.add_firewall("firewall_uplink", 1, &[("protocol", exactly(6_u8, 8))], "deny");
+        let port = [("source_port", exactly(80_u16, 16)), ("has_ports", exactly(1_u8, 1))];
+        bench.add_firewall("firewall_downlink", 4, &port, "deny");
+        let rounds = if bench.bmv2().is_some() { 400 } else { 5000 };
+        for _ in 0..rounds {
+            let segment = *random.choice(&[FIRST, FIRST, SECOND, ACCESS]).unwrap();
+            let mark = random.u8(0..4);
+            let mut frame = if random.bool() {
+                let (_, plain) = crate::world::frame(&mut random);
+                arriving_with(segment, mark, u16::from_be_bytes([plain[12], plain[13]]), &plain[14..])
+            } else {
+                let ports = (crate::world::port(&mut random), crate::world::port(&mut random));
+                let data = vec![7; random.usize(0..50)];
+                let (src, dst) = if segment.port == N3 { (UE, SERVER) } else { (SERVER, UE) };
+                let fragment = *random.choice(&[0, 0, 0x4000, 0x2000, 7]).unwrap();
+                let (ttl, tos) = (*random.choice(&[0, 1, 2, 64]).unwrap(), crate::world::tos(&mut random));
+                let protocol = crate::world::protocol(&mut random);
+                let options = vec![1; *random.choice(&[0, 0, 4, 40]).unwrap()];
+                let packet = V4 { tos, fragment, ttl, protocol, options, ..V4::udp(src, dst, ports, &data) };
+                let teid = *random.choice(&[TEIDS[0], TEIDS[1], TEIDS[0] + 1, 1 << 24]).unwrap();
+                let tunnel =
+                    V4 { tos: random.u8(0..4), ..tunnelled(GNB, UPF_N3, teid, (1, 1), &packet.octets()) };
+                let inside = if segment.port == N3 { tunnel.octets() } else { packet.octets() };
+                arriving_with(segment, mark, 0x0800, &inside)
+            };
+            if random.u8(0..3) == 0 {
+                let place = random.usize(14..frame.len());
+                frame[place] = random.u8(..);
+            }
+            if random.u8(0..8) == 0 {
+                frame.truncate(random.usize(14..=frame.len()));
+            }
+            bench.send(segment.port, &frame);
+        }
+        let drops = bench.drops();
+        for reason in [
+            "unknown_segment",
+            "firewall_uplink",
+            "firewall_downlink",
+            "malformed_ip",
+            "congested",
+            "unknown_ue",
+        ] {
+            assert!(
+                drops.iter().any(|(name, packets)| *name == reason && *packets > 0),
+                "{reason}: {drops:?}"
+            );
+        }
+    });
+}
+
 // Input:  frames with another VNI, from another end, to another MAC address, without a valid VNI, with a VLAN tag, of IPv6, cut short.
 // Output: each is dropped under its name, and counts for no tenant.
 #[test]
@@ -310,6 +368,8 @@ fn foreign_frames_are_dropped() {
             bench.expect_drop(N6, &arriving(foreign, &packet), "unknown_segment");
             let tunnel = tunnelled(GNB, UPF_N3, TEIDS[0], (1, 1), &request().octets()).octets();
             bench.expect_drop(N3, &arriving(foreign, &tunnel), "unknown_segment");
+            // Also what would be for the control plane.
+            bench.expect_drop(N6, &arriving_with(foreign, 0, 0x0806, &[0; 28]), "unknown_segment");
         }
         let mut invalid = arriving(FIRST, &packet);
         invalid[14 + 28] = 0xf7;
@@ -580,6 +640,32 @@ fn the_control_plane_sends_to_a_segment() {
         let left = bench.expect(CPU, &command(ROUTE, 0, 0, &end_marker.octets()), N3);
         assert_eq!(left, leaving(ACCESS, [0; 4], 0, &end_marker.octets()));
     });
+}
+
+// Input:  the thesis' method 1: a UE of each tenant, of the same address, whose entries have the addresses of their gNBs; one entry without an address.
+// Output: each packet in its UE's tunnel to its UE's gNB, octet by octet; what has no address is dropped.
+#[test]
+fn entries_of_method_1_have_the_address() {
+    if !bmv2::is_inside() {
+        return bmv2::run_inside("tenants::entries_of_method_1_have_the_address");
+    }
+    let mut bench = Bench::bare(profiles::thesis_method_1());
+    bench.add_segment(ACCESS, 0);
+    let lonely = [10, 45, 0, 9];
+    let none = [0; 4];
+    for (tenant, of, gnb, teid) in [(1, FIRST, GNB, 0x11), (2, SECOND, OTHER_GNB, 0x2222_2222)] {
+        bench.add_tenant(tenant, of);
+        bench.add_gnb_route(gnb);
+        for (ue, to) in [(UE, gnb), (lonely, none)] {
+            let keys =
+                [("tenant", FieldMatch::Exact(tenant.into())), ("ue_address", FieldMatch::Exact(number(ue)))];
+            bench.add("ue_tunnels", &keys, "set_tunnel", &[("teid", teid), ("tunnel", number(to))]);
+        }
+        let left = bench.expect(N6, &arriving(of, &reply().octets()), N3);
+        let inside = ours(UPF_N3, gnb, teid as u32, (0, 0), 0, &reply().hop().octets());
+        assert_eq!(left, leaving(ACCESS, UE, 0, &inside));
+        bench.expect_drop(N6, &arriving(of, &V4 { dst: lonely, ..reply() }.octets()), "no_forwarding");
+    }
 }
 
 // Input:  profiles `hip4` and `direct` with VXLAN and the firewall, with a UE in each tenant, both of the same address; packets both ways, from a segment of

@@ -118,10 +118,6 @@ impl Upf {
 
     /// Processes a user packet.
     fn treat(&self, state: &mut State, now: Time, packet: &mut Packet) {
-        if packet.arrival.is_some() && self.apply(state, packet, table::VXLAN_ARRIVALS).is_err() {
-            packet.drop = Some(DropReason::UnknownSegment);
-            return;
-        }
         let spoofed = packet.is_tunnelled && self.is_spoofed(state, packet);
         let congested = carry_underlay_congestion(packet);
         let congested = packet.is_tunnelled && carry_congestion(packet) || congested;
@@ -318,6 +314,11 @@ impl Pipeline for Upf {
             Some(Command::Process) | None => {}
         }
         let is_user_packet = matches!(packet.command, None | Some(Command::Process));
+        // Also what is for the UPF itself.
+        let is_of_segment = packet.drop.is_none() && packet.arrival.is_some();
+        if is_of_segment && self.apply(state, &mut packet, table::VXLAN_ARRIVALS).is_err() {
+            packet.drop = Some(DropReason::UnknownSegment);
+        }
         if let Some(Leaving { to, .. }) = self.leaving.as_ref().filter(|_| port != self.known.cpu_port) {
             let to = to.port;
             let stays = packet.drop.is_none()

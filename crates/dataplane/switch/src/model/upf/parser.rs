@@ -307,7 +307,9 @@ fn inner_ipv4(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), ParserS
 
 fn inner_ipv6(packet: &mut Packet, mut cursor: Cursor<'_>, known: &Known) -> Result<(), ParserStop> {
     if !known.has_ipv6 {
-        return Err(ParserStop::Drop(DropReason::UnsupportedFrame));
+        let is_ipv6 = cursor.peek()? >> 4 == 6;
+        let reason = if is_ipv6 { DropReason::UnsupportedFrame } else { DropReason::MalformedIp };
+        return Err(ParserStop::Drop(reason));
     }
     let header = cursor.take::<40>()?;
     packet.family = Some(Family::V6);
