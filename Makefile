@@ -35,7 +35,7 @@ reproducible: ## Build the release binary twice in different folders, and compar
 sbom: ## List everything that the binary contains, as CycloneDX: target/debian/causeway_VERSION.cdx.json
 	@scripts/sbom
 
-demo: ## Build, then show a whole 5G user plane at work in under a minute; DATAPLANE=switch: on a model of a P4 switch; DATAPLANE=hybrid: on such a model before the fast path
+demo: ## Build, then show a whole 5G user plane at work in under a minute; DATAPLANE=switch: on a model of a P4 switch; DATAPLANE=hybrid: on such a model before the fast path; DATAPLANE=xplane: with a memory server
 	@scripts/setup build net
 	@scripts/setup --want capture
 	cargo build --release --locked -p causeway

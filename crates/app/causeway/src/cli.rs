@@ -354,8 +354,9 @@ pub(crate) struct DemoArgs {
     #[arg(short, long, value_name = "FOLDER", default_value = "demo-out")]
     pub(crate) out: PathBuf,
 
-    /// Data plane of the UPF: fastpath, slowpath, switch (a model of a P4 switch), or hybrid (such a model before the fast path)
-    #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "slowpath", "switch", "hybrid"])]
+    /// Data plane of the UPF: fastpath, slowpath, switch (a model of a P4 switch), hybrid (such a model before the fast path), or xplane
+    /// (tables in the memory of a server beside the UPF)
+    #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "slowpath", "switch", "hybrid", "xplane"])]
     pub(crate) dataplane: Option<String>,
 
     /// Keep everything up after the steps with traffic, until Ctrl-C, and print commands to try

@@ -7,6 +7,8 @@
 //!                       smf
 //! ```
 //!
+//! A UPF with its tables in external memory has a memory server beside it, on a cable of its own.
+//!
 //! Each host except the UPF has one cable, so that a capture on it contains that cable alone. The UPF's N3
 //! address is on its loopback and routed, as of a UPF that is reached over several links.
 
@@ -28,6 +30,10 @@ pub const UPF_N6: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 pub const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 2);
 /// The gNBs.
 pub const GNBS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 30, 1, 2), Ipv4Addr::new(10, 30, 2, 2)];
+/// The UPF's card towards its memory server.
+pub const UPF_MEMORY: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 1);
+/// The memory server.
+pub const MEMORY: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 2);
 /// The host in the data network.
 pub const DN: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 2);
 /// The UE address pool; its first address is the UPF's own.
@@ -107,6 +113,18 @@ impl Topology {
         self.dn.ip(format!("route add {POOL_V6} via {UPF_N6_V6}"))?;
         self.upf.sysctl("net/ipv6/conf/all/forwarding", "1")?;
         Ok(true)
+    }
+
+    /// Adds a host for a memory server.
+    ///
+    /// # Errors
+    /// As [`Namespace::create`] and [`connect`].
+    pub fn add_memory(&self, cleanup: &Cleanup) -> Result<Namespace, LabError> {
+        let host = Namespace::create("memory", cleanup)?;
+        let a = VethEnd { namespace: &self.upf, device: "memory", address: UPF_MEMORY };
+        let b = VethEnd { namespace: &host, device: "memory", address: MEMORY };
+        connect(Veth { a, b, prefix: 24, joined: false })?;
+        Ok(host)
     }
 
     fn cable(&self) -> Result<(), LabError> {

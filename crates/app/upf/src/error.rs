@@ -114,6 +114,23 @@ pub enum StartError {
     /// The switch of a hybrid data plane does not support the configured addresses and networks.
     #[error("upf.dataplane hybrid: {0}")]
     Hybrid(#[from] HybridError),
+    /// There is no socket for the memory server.
+    #[error("upf.xplane.server: cannot send to {address}: {source}: check the address and the route to it")]
+    MemoryServer {
+        /// The address of the server.
+        address: SocketAddr,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+    /// The tables of external memory do not fit into this process.
+    #[error(
+        "upf.xplane: the tables need {octets} octets, which this process cannot have: lower upf.xplane.ues, flows or idle_ues, or give \
+         upf.xplane.server"
+    )]
+    XPlaneTables {
+        /// Octets of the tables.
+        octets: u64,
+    },
     /// The P4Runtime driver cannot start.
     #[cfg(feature = "p4runtime")]
     #[error("upf.switch: {0}")]

@@ -38,7 +38,9 @@ pub(crate) fn worker_setups(
             topology: own,
             limits,
             address_space: budget.address_space(),
-            switch: (&switch, number),
+            switch: &switch,
+            number,
+            workers,
         };
         let data_plane = config.upf.dataplane.build(&parts)?;
         setups.push(WorkerSetup { data_plane, ports, schedule: schedule(config, number)?, n4: None });

@@ -159,6 +159,11 @@ impl Client {
         self.status
     }
 
+    /// The number of its queue pair: the destination of packets for it, all its connections through.
+    pub const fn queue_pair_number(&self) -> Qpn {
+        self.queue_pair
+    }
+
     /// The server of the connection, as it said of itself.
     pub const fn description(&self) -> Option<&Description> {
         self.description.as_ref()

@@ -7,6 +7,7 @@
 //!   by time-out and NAK, each operation executed once.
 //! - [`Client`] and [`Server`] set up connections between them, by the messages of InfiniBand's communication management. A client whose
 //!   server has restarted says so: [`Failure::Restarted`].
+//! - [`Local`] is memory of this process behind the same contract.
 //! - [`Model`] is external memory in model time: both ends over links with a rate and a round trip, and adapters that execute so many
 //!   operations a second ([`ModelParameters`], each with its source).
 //!
@@ -75,6 +76,7 @@
 mod client;
 mod contract;
 mod description;
+mod local;
 mod model;
 mod region;
 mod requester;
@@ -88,6 +90,7 @@ pub use contract::{
     QueuePair, Request, SubmitError,
 };
 pub use description::{Description, Incarnation, SERVICE};
+pub use local::Local;
 pub use model::{Model, ModelCounters, ModelParameters};
 pub use region::{Region, Regions, Rights};
 pub use requester::{Requester, RequesterConfig, RequesterCounters};

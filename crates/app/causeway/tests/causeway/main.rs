@@ -2,6 +2,7 @@
 
 mod cli;
 mod common;
+mod demo_external_memory;
 mod demo_interrupt;
 mod late_interface;
 mod log;

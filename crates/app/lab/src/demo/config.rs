@@ -1,14 +1,19 @@
 //! The configuration file of the demo's UPF.
 
 use super::environment::METRICS_PORT;
-use crate::topology::{POOL, POOL_GATEWAY, POOL_GATEWAY_V6, POOL_V6, UPF_N3, UPF_N4};
+use crate::topology::{MEMORY, POOL, POOL_GATEWAY, POOL_GATEWAY_V6, POOL_V6, UPF_N3, UPF_N4};
 
 /// The name of the data network.
 pub(super) const DNN: &str = "internet";
 
 /// `upf.yaml`, with this data plane, and a pool of IPv6 prefixes if there is IPv6.
 pub(super) fn upf(mtu: u32, dataplane: Option<&str>, ipv6: bool) -> String {
-    let dataplane = dataplane.map(|word| format!("  dataplane: {word}\n")).unwrap_or_default();
+    let memory = if dataplane == Some("xplane") {
+        format!("  xplane:\n    server: {MEMORY}\n")
+    } else {
+        String::new()
+    };
+    let dataplane = dataplane.map(|word| format!("  dataplane: {word}\n{memory}")).unwrap_or_default();
     let ipv6 = if ipv6 { pool_v6(mtu) } else { String::new() };
     format!(
         "# The UPF of `causeway demo`.

@@ -16,6 +16,7 @@ use crate::LabError;
 use crate::capture::Capture;
 use crate::cleanup::Cleanup;
 use crate::metrics::Metrics;
+use crate::netns::Namespace;
 use crate::process::Daemon;
 use crate::ran::{GnbId, Ran, UeId};
 use crate::report::Sample;
@@ -51,6 +52,11 @@ impl Options {
     /// The UPF advertises IPv6 prefixes to its UEs. A P4 switch does not: its program answers no Router Solicitation.
     pub(super) fn advertises_prefixes(&self) -> bool {
         self.dataplane.as_deref() != Some("switch")
+    }
+
+    /// The tables of the UPF are in external memory, of a memory server of its own.
+    pub(super) fn has_external_memory(&self) -> bool {
+        self.dataplane.as_deref() == Some("xplane")
     }
 
     /// Rules move between a switch and the software behind it.
@@ -92,6 +98,8 @@ pub(super) struct Network {
     pub(super) ues: Vec<Ue>,
     pub(super) smf: Smf,
     pub(super) daemon: Daemon,
+    /// The memory server, with its host.
+    pub(super) memory: Option<(Daemon, Namespace)>,
     pub(super) topology: Topology,
     /// The kernel has IPv6, and some UEs use it.
     pub(super) ipv6: bool,

@@ -25,6 +25,7 @@ use super::switch::P4Switch;
 use super::traffic::Traffic;
 use super::vxlan;
 use super::workers::Workers;
+use super::xplane::XPlaneKeys;
 use super::{quantities, values};
 
 /// The smallest outer MTU that carries an IPv6 packet of 1280 octets with IPv6, UDP and GTP-U headers and the longest
@@ -77,6 +78,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
         switch: upf.section("switch", P4Switch::read),
         hybrid: upf.section("hybrid", HybridKeys::read),
+        xplane: upf.section("xplane", XPlaneKeys::read),
         workers: upf.section("workers", Workers::read),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),

@@ -213,7 +213,7 @@ pub const KEYS: &[Key] = &[
         "upf.dataplane",
         "fastpath",
         "fastpath; slowpath: one packet at a time, for comparison; switch: a P4 switch, or a model of one; \
-         hybrid: a switch model in front of the fast path",
+         hybrid: a switch model in front of the fast path; xplane: tables in external memory",
     ),
     key(
         "upf.switch.address",
@@ -286,6 +286,26 @@ pub const KEYS: &[Key] = &[
         "upf.hybrid.model.faults",
         "0",
         "of a thousand requests to the switch model so many fail, for trials: unreachable, unanswered, half done, late",
+    ),
+    key(
+        "upf.xplane.server",
+        "none",
+        "memory server (causeway memory-server): address, or address:port, port 4791 without another; without it: memory of this process",
+    ),
+    key(
+        "upf.xplane.ues",
+        "1024",
+        "UEs whose rules are in external memory; packets of others are for the slow path",
+    ),
+    key(
+        "upf.xplane.flows",
+        "8192",
+        "flows whose rule is found with their first read; others take two or more",
+    ),
+    key(
+        "upf.xplane.idle_ues",
+        "64",
+        "idle UEs of which up to 128 packets wait in external memory; those of others wait in this process",
     ),
     key(
         "upf.workers.count",

@@ -31,6 +31,7 @@ mod traffic;
 mod values;
 mod vxlan;
 mod workers;
+mod xplane;
 
 use std::path::Path;
 
@@ -70,6 +71,7 @@ pub use switch::{P4Switch, SwitchRoute};
 pub use traffic::{Classes, FlowRate, HeavyHitters, Traffic};
 pub use vxlan::VxlanSegment;
 pub use workers::{WorkerCount, Workers};
+pub use xplane::XPlaneKeys;
 
 use origin::Origins;
 use section::Reader;

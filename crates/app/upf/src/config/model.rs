@@ -23,6 +23,7 @@ use super::switch::P4Switch;
 use super::traffic::Traffic;
 use super::vxlan::VxlanSegment;
 use super::workers::Workers;
+use super::xplane::XPlaneKeys;
 use crate::data_planes::DataPlane;
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
@@ -106,6 +107,8 @@ pub struct Upf {
     pub switch: P4Switch,
     /// Which rules move, for the data plane `hybrid`.
     pub hybrid: HybridKeys,
+    /// The external memory, for the data plane `xplane`.
+    pub xplane: XPlaneKeys,
     /// The packet threads.
     pub workers: Workers,
     /// The UPF as a router.
@@ -152,6 +155,7 @@ impl Default for Upf {
             dataplane: DataPlane::default(),
             switch: P4Switch::default(),
             hybrid: HybridKeys::default(),
+            xplane: XPlaneKeys::default(),
             workers: Workers::default(),
             routing: Routing::default(),
             buffering: Buffering::default(),

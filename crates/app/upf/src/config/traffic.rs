@@ -163,7 +163,7 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     }
     let Some(settings) = upf.traffic.heavy_hitters.settings(0) else { return found };
     let threshold = "upf.traffic.heavy_hitters.threshold".to_owned();
-    if upf.dataplane.has_switch() {
+    if !upf.dataplane.finds_heavy_hitters() {
         found.push((threshold, Problem::SwitchTraffic { dataplane }));
     } else if let Err(error) = settings.sliding() {
         found.push((threshold, Problem::HeavyHitters { error }));

@@ -54,8 +54,7 @@ pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     let driver = |model| FaultInjector::new(model, faults(keys.model.faults), LATENESS, FAULT_SEED);
     let hybrid =
         Hybrid::with_driver(local, driver, software, placement, config).map_err(HybridError::from)?;
-    let (switch, part) = parts.switch;
-    Ok(Box::new(hybrid.as_part(Arc::clone(switch), part).with_notices(log)))
+    Ok(Box::new(hybrid.as_part(Arc::clone(parts.switch), parts.number).with_notices(log)))
 }
 
 fn log(notice: &Notice) {

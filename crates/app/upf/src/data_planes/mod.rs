@@ -3,6 +3,7 @@
 mod hybrid;
 #[cfg(feature = "p4runtime")]
 mod p4runtime;
+mod xplane;
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,8 +39,11 @@ pub(crate) struct Parts<'a> {
     pub(crate) limits: Limits,
     /// The limit on the address space of the process, as a text for the operator.
     pub(crate) address_space: Option<String>,
-    /// The switch in front of all packet threads, and the number of this one.
-    pub(crate) switch: (&'a Arc<SharedSwitch>, usize),
+    /// The switch in front of all packet threads.
+    pub(crate) switch: &'a Arc<SharedSwitch>,
+    /// The number of the packet thread, of so many.
+    pub(crate) number: usize,
+    pub(crate) workers: usize,
 }
 
 impl DataPlane {
@@ -55,6 +59,8 @@ impl DataPlane {
         Self { name: Self::SWITCH, build: switch },
         // The fast path behind such a model, which has the rules of high rates.
         Self { name: Self::HYBRID, build: hybrid::build },
+        // Tables, counters and meters in external memory.
+        Self { name: Self::XPLANE, build: xplane::build },
     ];
 
     /// The name of the data plane whose packets pass on ports of a switch, and that has one packet thread.
@@ -62,6 +68,9 @@ impl DataPlane {
 
     /// The name of the data plane of a switch in front of the fast path.
     const HYBRID: &str = "hybrid";
+
+    /// The name of the data plane over external memory.
+    const XPLANE: &str = "xplane";
 
     /// The data plane with this name. `reference` is the former name of the slow path.
     pub fn named(name: &str) -> Option<Self> {
@@ -91,6 +100,11 @@ impl DataPlane {
 
     /// Whether it has a firewall.
     pub(crate) fn has_firewall(self) -> bool {
+        ["fastpath", "slowpath", Self::XPLANE].contains(&self.name)
+    }
+
+    /// Whether it looks for heavy hitters.
+    pub(crate) fn finds_heavy_hitters(self) -> bool {
         ["fastpath", "slowpath"].contains(&self.name)
     }
 

@@ -21,8 +21,11 @@ fn downlink() -> Teid {
 //         metrics and the API show it; a stop asks the SMF to let go, and ends.
 #[test]
 fn a_session_lives_from_setup_to_graceful_stop() {
-    // On the fast path a flow entry handles the uplink packet, the slow path the buffered one.
-    for (dataplane, by_line) in [(DataPlane::FAST_PATH, 1.0), (DataPlane::named("slowpath").unwrap(), 0.0)] {
+    // On the fast path and over external memory a flow entry handles the uplink packet, the slow path the buffered one.
+    let named = |name| DataPlane::named(name).unwrap();
+    for (dataplane, by_line) in
+        [(DataPlane::FAST_PATH, 1.0), (named("slowpath"), 0.0), (named("xplane"), 1.0)]
+    {
         let upf = loopback();
         let mut config = config(upf);
         config.upf.dataplane = dataplane;

@@ -35,3 +35,4 @@ mod vxlan;
 mod wall_clock;
 mod workers;
 mod xdp;
+mod xplane;

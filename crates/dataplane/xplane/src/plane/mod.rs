@@ -4,14 +4,14 @@ mod idle_sessions;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, BlockedAddresses, Capabilities, Counters, Dataplane, Disposition, DropReason,
     Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
     Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
 };
-use causeway_memory::{ExternalMemory, Failure, Model, Place, QueuePair};
+use causeway_memory::{ExternalMemory, Failure, Local, Model, Place, QueuePair};
 use causeway_model::Applications;
 use causeway_packet::Batch;
 use causeway_slowpath::lease::may_change_lookup;
@@ -36,8 +36,24 @@ pub trait Awaited: ExternalMemory {
     /// Waits until an outcome may be there, and returns the time then. `None`: none will come.
     fn wait(&mut self, now: Time) -> Option<Time>;
 
-    /// Connects all queue pairs anew, after a failure. Returns whether that succeeded.
+    /// Connects all queue pairs anew, after a failure. Returns whether that succeeded; if not, it is called again.
     fn reconnect(&mut self, now: Time) -> bool;
+
+    /// Sets the waker that is called, from any thread, when an outcome may be there. The default is that of memory without such threads.
+    fn set_waker(&mut self, waker: Waker) {
+        drop(waker);
+    }
+}
+
+/// All is done when it is submitted.
+impl Awaited for Local {
+    fn wait(&mut self, _: Time) -> Option<Time> {
+        None
+    }
+
+    fn reconnect(&mut self, _: Time) -> bool {
+        true
+    }
 }
 
 /// Model time passes from one event to the next.
@@ -67,7 +83,8 @@ type Ingresses = HashMap<u64, Ingress>;
 
 /// The data plane over external memory.
 ///
-/// It owns its sessions, and processes each batch to the end: the packets of a batch are in flight together.
+/// It owns its sessions. The packets of a batch are in flight together, and with [`Self::with_batches_in_flight`] those of several batches.
+/// Plans, timers, and packets for the slow path wait until nothing is in flight.
 #[derive(Debug)]
 pub struct XPlane<M> {
     slow_path: SlowPath,
@@ -92,6 +109,8 @@ pub struct XPlane<M> {
     losses: MemoryLosses,
     /// Packets in flight together.
     window: usize,
+    /// A batch is processed to the end before the next one.
+    is_prompt: bool,
     /// The memory does not work: all packets are for the slow path until then.
     down_until: Option<Time>,
 }
@@ -124,6 +143,7 @@ impl<M: Awaited> XPlane<M> {
             decided: 0,
             losses: MemoryLosses::default(),
             window: usize::MAX,
+            is_prompt: true,
             down_until: None,
         }
     }
@@ -133,6 +153,19 @@ impl<M: Awaited> XPlane<M> {
     #[must_use]
     pub fn with_window(self, packets: usize) -> Self {
         Self { window: packets.max(1), ..self }
+    }
+
+    /// The same with packets of several batches in flight: [`PacketEngine::process_batch`] does not wait for the memory, and what leaves
+    /// later is sent by [`PacketEngine::flush`], after [`Dataplane::advance`] at [`Dataplane::next_deadline`] or when the waker was called.
+    #[must_use]
+    pub fn with_batches_in_flight(self) -> Self {
+        Self { is_prompt: false, ..self }
+    }
+
+    /// The same with a memory that is not connected yet: the slow path forwards until it is.
+    #[must_use]
+    pub fn disconnected(self) -> Self {
+        Self { down_until: Some(Time::default()), ..self }
     }
 
     /// The pipeline, to look at.
@@ -228,6 +261,25 @@ impl<M: Awaited> XPlane<M> {
         }
         self.recover_if_failed(now);
         last
+    }
+
+    /// Sends what has left. Packets for the slow path let all others leave first, and so does a failure.
+    fn progress(&mut self, now: Time) {
+        self.tick(now);
+        self.pipeline.advance(self.clock);
+        while let Some(departure) = self.pipeline.poll() {
+            self.depart(departure);
+        }
+        if !self.slow.is_empty() || self.pipeline.failure().is_some() {
+            self.finish(now);
+        }
+    }
+
+    /// Lets all packets leave before something that concerns sessions. Cheap if none is in flight.
+    fn quiesce(&mut self, now: Time) {
+        if !self.pipeline.is_empty() {
+            self.finish(now);
+        }
     }
 
     /// Processes a packet in the slow path. Nothing is in flight.
@@ -340,10 +392,15 @@ impl<M: Awaited> XPlane<M> {
 
     /// Writes the rules of a session into the tables.
     fn insert_session(&mut self, now: Time, seid: Seid, has_no_overlap: bool) {
-        if self.topology.firewall.is_some() || self.down_until.is_some() {
+        if self.topology.firewall.is_some() {
             return;
         }
         let Some(spec) = self.slow_path.offload_spec(seid) else { return };
+        if self.down_until.is_some() {
+            // It is written when the memory is there.
+            self.leases.insert(seid, Lease { has_no_overlap, ..Lease::default() });
+            return;
+        }
         let mut lease = Lease { has_no_overlap, ..Lease::default() };
         for mut compiled in compile_session(&spec, &self.topology) {
             let mut placed = Vec::new();
@@ -428,6 +485,9 @@ impl<M: Awaited> XPlane<M> {
             self.down_until = None;
             self.recover(now);
         }
+        if self.slow_path.expired_session(now).is_some() {
+            self.quiesce(now);
+        }
         while let Some(seid) = self.slow_path.expired_session(now) {
             self.with_settled(now, &[seid], |slow_path| slow_path.expire_one(now));
         }
@@ -436,6 +496,7 @@ impl<M: Awaited> XPlane<M> {
     }
 
     fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.quiesce(now);
         self.expire(now);
         let is_alone = self.leases.get(&plan.session).is_some_and(|lease| lease.has_no_overlap);
         let mut overlapping =
@@ -475,6 +536,10 @@ impl<M: Awaited> Dataplane for XPlane<M> {
         self.slow_path.set_applications(applications);
     }
 
+    fn set_waker(&mut self, waker: Waker) {
+        self.pipeline.memory_mut().set_waker(waker);
+    }
+
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         self.slow_path.set_host_reachability(host);
         self.topology.host = HostReachability::clone(host);
@@ -486,6 +551,7 @@ impl<M: Awaited> Dataplane for XPlane<M> {
     }
 
     fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
+        self.quiesce(now);
         let toggled = self.topology.toggled_slices(settings);
         self.slow_path.reconfigure(now, settings);
         self.topology.set(settings);
@@ -514,10 +580,16 @@ impl<M: Awaited> Dataplane for XPlane<M> {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.slow_path.next_deadline().into_iter().chain(self.down_until).min()
+        // The time of the memory began with the first packet or plan, or is ahead of that.
+        let ahead = self.pipeline.next_timer().filter(|_| !self.is_prompt).zip(self.first);
+        let memory = ahead.map(|(timer, first)| first + timer.since(Time::default()));
+        self.slow_path.next_deadline().into_iter().chain(self.down_until).chain(memory).min()
     }
 
     fn advance(&mut self, now: Time) {
+        if !self.is_prompt && self.down_until.is_none() {
+            self.progress(now);
+        }
         self.expire(now);
         self.slow_path.advance(now);
     }
@@ -543,6 +615,7 @@ impl<M: Awaited> Dataplane for XPlane<M> {
     }
 
     fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
+        self.quiesce(now);
         self.with_settled(now, &[session], |slow_path| slow_path.session_state(now, session))
     }
 }
@@ -571,7 +644,11 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
                 self.finish(now);
             }
         }
-        self.finish(now);
+        if self.is_prompt {
+            self.finish(now);
+        } else {
+            self.progress(now);
+        }
         self.ready.drain(..).for_each(|(egress, packet)| queue.push_owned(egress, packet));
     }
 
@@ -593,6 +670,7 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
     }
 
     fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+        self.quiesce(now);
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         self.with_settled(now, &concerned, |slow_path| slow_path.explain(now, ingress, packet))
     }

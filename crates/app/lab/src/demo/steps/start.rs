@@ -1,5 +1,6 @@
 //! Namespaces, links, captures, the daemon.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,16 +9,17 @@ use causeway_ports::{FaultInjector, Faults};
 use super::cast;
 use crate::LabError;
 use crate::capture::Capture;
+use crate::cleanup::Cleanup;
 use crate::demo::config;
 use crate::demo::environment::{Captures, DemoEnvironment, LossyLink, Network, Options, Sampler, UES};
 use crate::demo::step::Observer;
 use crate::netns::Namespace;
-use crate::patience::QUIET;
+use crate::patience::{QUIET, wait_while_changing};
 use crate::process::Daemon;
 use crate::ran::{Gnb, GnbSite, Ran, UeSite};
 use crate::smf::{Smf, UeAddresses};
 use crate::timeline::Timeline;
-use crate::topology::{GNBS, SMF, Topology, UPF_N4, ue_address, ue_prefix};
+use crate::topology::{GNBS, MEMORY, SMF, Topology, UPF_N4, ue_address, ue_prefix};
 
 /// How long a heartbeat waits for its response while the UPF starts.
 const PROBE: Duration = Duration::from_millis(50);
@@ -40,6 +42,12 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     observer.progress("gNBs and UEs");
     let ran = Arc::new(radio_network(&topology, ipv6, options, &stage.timeline)?);
     let DemoEnvironment { options, cleanup, timeline, .. } = stage;
+    let memory = if options.has_external_memory() {
+        observer.progress("causeway memory-server");
+        Some(memory_server(&topology, options, cleanup)?)
+    } else {
+        None
+    };
     observer.progress("causeway run");
     let configuration = options.out.join("upf.yaml");
     std::fs::write(&configuration, config::upf(UE_MTU, options.dataplane.as_deref(), ipv6))
@@ -50,11 +58,17 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let smf = Smf::open(&topology.smf, SMF, UPF_N4, timeline.clone())?;
     let answered = wait_for_n4(&smf, &daemon)?;
     let sampler = Sampler::start(&ran, timeline);
-    let network = Network { sampler, captures, ran, ues: Vec::new(), smf, daemon, topology, ipv6 };
+    let network = Network { sampler, captures, ran, ues: Vec::new(), smf, daemon, memory, topology, ipv6 };
     stage.before = network.metrics()?;
-    observer.note("namespaces", "gnb1, gnb2, ue, upf, dn, smf");
+    let hosts = ["gnb1", "gnb2", "ue", "upf", "dn", "smf", "memory"];
+    let hosts = hosts.get(..if network.memory.is_some() { 7 } else { 6 }).unwrap_or_default();
+    observer.note("namespaces", hosts.join(", "));
     observer.expect("PFCP Heartbeat Response", format!("{} ms after the start", answered.as_millis()), true);
-    observer.summarise(format!("6 namespaces; the UPF responds on N4 after {} ms", answered.as_millis()));
+    observer.summarise(format!(
+        "{} namespaces; the UPF responds on N4 after {} ms",
+        hosts.len(),
+        answered.as_millis()
+    ));
     stage.network = Some(network);
     Ok(())
 }
@@ -73,6 +87,24 @@ fn radio_network(
         UeSite { address: addresses(n, ipv6).ipv4(), ..site }.open()
     });
     Ran::start(gnbs.collect::<Result<_, _>>()?, ues.collect::<Result<_, _>>()?, timeline.clone())
+}
+
+/// The memory server on a host of its own, once it serves.
+fn memory_server(
+    topology: &Topology,
+    options: &Options,
+    cleanup: &Cleanup,
+) -> Result<(Daemon, Namespace), LabError> {
+    let host = topology.add_memory(cleanup)?;
+    let log = options.out.join("memory-server.log");
+    let args = ["memory-server".into(), "--listen".into(), MEMORY.to_string().into()];
+    let daemon = Daemon::start(&host, &options.program, &args, &log, cleanup)?;
+    let is_ready = |log: &Path| std::fs::read_to_string(log).is_ok_and(|text| text.contains("ready"));
+    let look = || Ok::<_, LabError>((is_ready(&log), daemon.exited()?.is_some()));
+    if !wait_while_changing(QUIET, look, |(is_ready, has_ended)| *is_ready || *has_ended)?.0 {
+        return Err(LabError::Peer(format!("causeway memory-server: {}", daemon.last_output_lines(3))));
+    }
+    Ok((daemon, host))
 }
 
 /// The gNB with a link that loses one packet of ten, if it is to have one.

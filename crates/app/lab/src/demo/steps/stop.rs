@@ -18,6 +18,11 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let status = network.daemon.stop(GRACE)?;
     let took = start.elapsed().as_millis();
     observer.expect("exit status after SIGTERM", status, status.success());
+    if let Some((memory, _)) = &network.memory {
+        let status = memory.stop(GRACE)?;
+        observer.expect("exit status of the memory server after SIGTERM", status, status.success());
+        observer.note("memory server", memory.last_output_lines(1));
+    }
     let mut lost = 0;
     for (name, capture) in
         [("n3", &network.captures.n3), ("n4", &network.captures.n4), ("n6", &network.captures.n6)]

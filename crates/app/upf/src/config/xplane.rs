@@ -1,0 +1,56 @@
+//! The keys of the data plane `xplane`.
+
+use std::net::SocketAddr;
+
+use causeway_packet::roce::UDP_PORT;
+use causeway_xplane::Sizes;
+use serde::Serialize;
+
+use super::section::Section;
+use super::serialize::shown_if_any;
+use super::values;
+
+/// The external memory, and what its tables hold.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct XPlaneKeys {
+    /// The memory server; `None`: memory of this process.
+    #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
+    pub server: Option<SocketAddr>,
+    /// UEs whose rules are in the tables.
+    pub ues: u32,
+    /// Flows whose rules are known.
+    pub flows: u32,
+    /// Idle UEs whose packets wait in the memory.
+    pub idle_ues: u32,
+}
+
+impl Default for XPlaneKeys {
+    fn default() -> Self {
+        Self { server: None, ues: 1024, flows: 8192, idle_ues: 64 }
+    }
+}
+
+impl XPlaneKeys {
+    /// The tables of one of so many packet threads. A UE has two or three lookup keys, and the buckets of two are to be a quarter full,
+    /// so that few keys find theirs taken; half full in the case of flows.
+    pub fn sizes(&self, workers: u32) -> Sizes {
+        let share = |number: u32| number.div_ceil(workers.max(1));
+        Sizes {
+            ue_buckets: u64::from(share(self.ues)) * 4,
+            flow_buckets: u64::from(share(self.flows)),
+            paging_rings: share(self.idle_ues),
+            ..Sizes::default()
+        }
+    }
+
+    pub(super) fn read(xplane: &mut Section<'_>) -> Self {
+        let default = Self::default();
+        let number = || values::number(1..=100_000_000);
+        Self {
+            server: xplane.value("server", |text| values::endpoint(text, UDP_PORT)),
+            ues: xplane.value("ues", number()).unwrap_or(default.ues),
+            flows: xplane.value("flows", number()).unwrap_or(default.flows),
+            idle_ues: xplane.value("idle_ues", values::number(0..=1_000_000)).unwrap_or(default.idle_ues),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Builds the data plane over external memory.
+
+mod remote_memory;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use causeway_memory::{Local, Place, Regions};
+use causeway_types::{Span, Time};
+use causeway_xplane::{Awaited, MODEL_RKEY, PipelineConfig, Sizes, XPlane};
+
+use self::remote_memory::{Part, RemoteMemory};
+use super::{BoxedDataPlane, Parts};
+use crate::error::StartError;
+
+/// The start waits so long for the memory server; later the data plane connects by itself.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The tables begin at the first octet of what a data plane has of the memory.
+const BASE: Place = Place { rkey: MODEL_RKEY, address: 0 };
+
+/// The data plane of a configuration.
+///
+/// # Errors
+/// There is no socket to the memory server, or this process cannot have so much memory.
+pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    let keys = &parts.config.upf.xplane;
+    let sizes = keys.sizes(u32::try_from(parts.workers).unwrap_or(u32::MAX));
+    match keys.server {
+        None => in_process(sizes, parts),
+        Some(server) => over_server(server, sizes, parts),
+    }
+}
+
+fn in_process(sizes: Sizes, parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    let octets = sizes.octets();
+    // Asked first: memory that there is not would end the process.
+    let is_there = usize::try_from(octets).is_ok_and(|size| Vec::<u8>::new().try_reserve_exact(size).is_ok());
+    let region = sizes.region().filter(|_| is_there).ok_or(StartError::XPlaneTables { octets })?;
+    let mut regions = Regions::new();
+    regions.insert(MODEL_RKEY, region);
+    let (topology, limits) = (parts.topology.clone(), parts.limits);
+    Ok(Box::new(XPlane::new(topology, limits, Local::new(regions), sizes, BASE, config())))
+}
+
+fn over_server(server: SocketAddr, sizes: Sizes, parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    let length = sizes.octets();
+    let part = Part { offset: length.saturating_mul(parts.number as u64), length };
+    let failed = |source| StartError::MemoryServer { address: server, source };
+    let mut memory = RemoteMemory::new(server, part).map_err(failed)?;
+    let is_connected = connect(&mut memory);
+    let plane = XPlane::new(parts.topology.clone(), parts.limits, memory, sizes, BASE, config());
+    let plane = plane.with_batches_in_flight();
+    Ok(Box::new(if is_connected { plane } else { plane.disconnected() }))
+}
+
+/// Connects, or gives up for the moment.
+fn connect(memory: &mut RemoteMemory) -> bool {
+    let begin = Instant::now();
+    let now = || Time::default() + Span::from_nanos(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(0));
+    while begin.elapsed() < PATIENCE {
+        if memory.reconnect(now()) {
+            return true;
+        }
+    }
+    false
+}
+
+/// What another run has left in the memory is never applied: generations begin elsewhere.
+fn config() -> PipelineConfig {
+    let random = || RandomState::new().build_hasher().finish();
+    PipelineConfig { first_generation: random(), seed: random(), ..PipelineConfig::default() }
+}

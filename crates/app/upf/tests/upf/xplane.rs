@@ -1,0 +1,205 @@
+//! The daemon with its tables in external memory: of its own process, and of a memory server on a UDP socket.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use causeway_memory::{
+    Description, Incarnation, Region, Regions, Rights, Rkey, Server, ServerConfig, ServerCounters,
+};
+use causeway_packet::Meta;
+use causeway_types::{Span, Teid, Time};
+use causeway_upf::config::{Config, DataPlane, XPlaneKeys};
+
+use crate::common::smf::{Session, Smf};
+use crate::common::{Gnb, Running, SERVER, UE, config, loopback, next, one_hop_on, packet, run, until};
+
+/// Octets of the memory server.
+const SIZE: usize = 64 << 20;
+
+/// A memory server in a thread.
+struct Memory {
+    address: SocketAddr,
+    is_stopped: Arc<AtomicBool>,
+    thread: JoinHandle<ServerCounters>,
+}
+
+impl Memory {
+    /// Another run of the server at the same address has another incarnation, and an empty memory.
+    fn start(address: SocketAddr, incarnation: u64, size: usize) -> Self {
+        let socket = UdpSocket::bind(address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        let address = socket.local_addr().unwrap();
+        let (rkey, rights) = (Rkey(incarnation as u32), Rights::all());
+        let mut regions = Regions::new();
+        regions.insert(rkey, Region::new(0, size, rights).unwrap());
+        let description = Description {
+            incarnation: Incarnation(incarnation),
+            rkey,
+            rights,
+            base: 0,
+            length: size as u64,
+            max_length: 1 << 16,
+        };
+        let idle = Span::from_secs(60);
+        let config =
+            ServerConfig { local: address, description, resources: 16, queue_pairs: 16, idle, seed: 1 };
+        let mut server = Server::new(config, regions);
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&is_stopped);
+        let thread = std::thread::spawn(move || {
+            let (begin, mut octets, mut out) = (Instant::now(), vec![0; 9000], Vec::new());
+            while !stop.load(Ordering::Relaxed) {
+                let Ok((length, from)) = socket.recv_from(&mut octets) else { continue };
+                let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
+                server.receive(now, from, &octets[..length]);
+                while let Some(to) = server.poll_transmit(&mut out) {
+                    socket.send_to(&out, to).unwrap();
+                    out.clear();
+                }
+            }
+            server.counters()
+        });
+        Self { address, is_stopped, thread }
+    }
+
+    fn stop(self) -> ServerCounters {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+fn xplane(server: Option<SocketAddr>) -> (Config, Ipv4Addr) {
+    let upf = loopback();
+    let mut config = config(upf);
+    config.upf.dataplane = DataPlane::named("xplane").unwrap();
+    config.upf.xplane = XPlaneKeys { server, ..XPlaneKeys::default() };
+    (config, upf)
+}
+
+/// A UE at a gNB, whose packets are numbered.
+struct Site {
+    gnb: Gnb,
+    session: Session,
+    smf: Smf,
+}
+
+const DOWNLINK: u32 = 0x77;
+
+impl Site {
+    /// The UE is idle: the downlink waits.
+    fn attach(running: &Running) -> Self {
+        let mut smf = Smf::new(loopback().into(), running.n4());
+        smf.associate();
+        let session = smf.establish_counting(UE);
+        Self { gnb: Gnb::new(), session, smf }
+    }
+
+    fn connect(&mut self) {
+        self.smf.forward(self.session, Teid::new(DOWNLINK).unwrap(), self.gnb.address);
+    }
+
+    fn up(number: u32) -> Vec<u8> {
+        packet(UE, SERVER, &[&number.to_be_bytes()[..], &[1; 400]].concat())
+    }
+
+    fn down(number: u32) -> Vec<u8> {
+        packet(SERVER, UE, &[&number.to_be_bytes()[..], &[2; 600]].concat())
+    }
+
+    /// Sends packets each way, all at once.
+    fn send(&self, running: &mut Running, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            self.gnb.send(running.upf, self.session.uplink.teid, &Self::up(number));
+            assert!(running.server.push(Meta::Ip, &Self::down(number)));
+        }
+    }
+
+    /// They arrive, in order.
+    fn receive(&self, running: &mut Running, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            assert_eq!(next(&mut running.server), one_hop_on(Self::up(number)));
+            let datagram = self.gnb.receive();
+            assert_eq!(datagram[4..8], DOWNLINK.to_be_bytes());
+            assert_eq!(datagram[8..], one_hop_on(Self::down(number)));
+        }
+    }
+
+    fn octets(count: u64) -> (u64, u64) {
+        (count * Self::up(0).len() as u64, count * Self::down(0).len() as u64)
+    }
+}
+
+// Input:  over memory of the process and over a memory server, twenty packets for an idle UE, which is then connected; bursts in both
+//         directions.
+// Output: every packet arrives once, in order, those that waited first; the usage is exact to the octet. Most packets were decided by tables in
+//         the memory, whose server has executed reads and writes.
+#[test]
+fn packets_pass_by_tables_in_external_memory() {
+    for with_server in [false, true] {
+        let memory = with_server.then(|| Memory::start((loopback(), 0).into(), 1, SIZE));
+        let (config, upf) = xplane(memory.as_ref().map(|memory| memory.address));
+        let mut running = run(&config, upf).unwrap();
+        let mut site = Site::attach(&running);
+        for number in 0..20 {
+            assert!(running.server.push(Meta::Ip, &Site::down(number)));
+        }
+        site.smf.accept_downlink_data(site.session);
+        until("packets wait", || running.metric("causeway_buffered_packets") == 20.0);
+        site.connect();
+        for number in 0..20 {
+            assert_eq!(site.gnb.receive()[8..], one_hop_on(Site::down(number)));
+        }
+        assert_eq!(site.smf.query(site.session), (0, Site::octets(20).1));
+        for burst in 0..10 {
+            let numbers = burst * 16..(burst + 1) * 16;
+            site.send(&mut running, numbers.clone());
+            site.receive(&mut running, numbers);
+        }
+        assert_eq!(site.smf.query(site.session), Site::octets(160));
+        let decided = running.metric("causeway_fastpath_packets_total{by=\"flow_table\"}");
+        assert!(decided > 250.0, "{decided} of 320 packets");
+
+        assert_eq!(site.smf.delete(site.session), Some((0, 0)));
+        drop(running);
+        if let Some(memory) = memory {
+            let work = memory.stop().work;
+            assert!(work.reads > 300 && work.writes > 300, "{work:?}");
+        }
+    }
+}
+
+// Input:  the memory server ends and comes back empty under traffic; and a daemon starts while there is none, or one that is too small.
+// Output: without it the slow path forwards; with it, packets pass by tables that were written anew. The daemon starts in each case.
+#[test]
+fn without_a_memory_server_the_slow_path_forwards() {
+    let nowhere: SocketAddr = (loopback(), 4791).into();
+    let (config, upf) = xplane(Some(nowhere));
+    let mut running = run(&config, upf).unwrap();
+    let mut site = Site::attach(&running);
+    site.connect();
+    site.send(&mut running, 0..16);
+    site.receive(&mut running, 0..16);
+    let decided = |running: &Running| running.metric("causeway_fastpath_packets_total{by=\"flow_table\"}");
+    assert_eq!(decided(&running), 0.0);
+
+    let small = Memory::start(nowhere, 1, 4096);
+    let mut number = 16;
+    let mut exchange = |running: &mut Running| {
+        site.send(running, number..number + 4);
+        site.receive(running, number..number + 4);
+        number += 4;
+    };
+    (0..8).for_each(|_| exchange(&mut running));
+    assert_eq!(decided(&running), 0.0);
+    small.stop();
+
+    let memory = Memory::start(nowhere, 2, SIZE);
+    until("tables in memory decide", || {
+        exchange(&mut running);
+        decided(&running) > 0.0
+    });
+    memory.stop();
+}
