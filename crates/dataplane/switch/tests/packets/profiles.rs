@@ -63,7 +63,7 @@ impl Profile {
 
     /// The model runs it, too.
     pub(crate) fn is_modelled(&self) -> bool {
-        !self.is_outer_ipv6 && !self.has_applications && !self.has_own_filters
+        !self.is_outer_ipv6 && !self.has_applications && !self.has_own_filters && !self.has_heavy_hitters
     }
 
     /// Why it drops packets.
