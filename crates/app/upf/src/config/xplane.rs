@@ -31,8 +31,8 @@ impl Default for XPlaneKeys {
 }
 
 impl XPlaneKeys {
-    /// The tables of one of so many packet threads. A UE has two or three lookup keys, and the buckets of two are to be a quarter full,
-    /// so that few keys find theirs taken; half full in the case of flows.
+    /// The tables of one of so many packet threads. A UE has two or three lookup keys, for which there are four buckets of two places, so that
+    /// few keys find both taken; a flow has one bucket.
     pub fn sizes(&self, workers: u32) -> Sizes {
         let share = |number: u32| number.div_ceil(workers.max(1));
         Sizes {

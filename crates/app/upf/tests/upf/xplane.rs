@@ -171,8 +171,8 @@ fn packets_pass_by_tables_in_external_memory() {
     }
 }
 
-// Input:  the memory server ends and comes back empty under traffic; and a daemon starts while there is none, or one that is too small.
-// Output: without it the slow path forwards; with it, packets pass by tables that were written anew. The daemon starts in each case.
+// Input:  a daemon starts while there is no memory server; then there is one that is too small, then another run of it with enough memory.
+// Output: the daemon starts; the slow path forwards until the third, whose tables then decide; no packet is lost.
 #[test]
 fn without_a_memory_server_the_slow_path_forwards() {
     let nowhere: SocketAddr = (loopback(), 4791).into();
