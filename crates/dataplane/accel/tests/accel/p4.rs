@@ -1,9 +1,8 @@
 //! The P4 text that is generated from the codec's IEs, and its parser in software.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
 
-use causeway_accel::switch::{ies, parse, states};
+use causeway_accel::switch::parse;
 use causeway_accel::{Class, Direction, Kind, fits};
 
 /// What the switch's parser and the class both take, both read alike. True if they do take it.
@@ -49,7 +48,8 @@ pub(crate) fn agree(datagram: &[u8]) -> bool {
 // Output: they are what is generated now.
 #[test]
 fn the_parser_is_the_generated_one() {
-    let blocks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/blocks");
+    use causeway_accel::switch::{ies, states};
+    let blocks = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/blocks");
     for (name, text) in [("pfcp_ies.p4", ies()), ("pfcp_parser.p4", states())] {
         let committed = std::fs::read_to_string(blocks.join(name)).expect("it is committed");
         assert!(committed == text, "p4/blocks/{name} is not what the codec says: run scripts/p4 pfcp");
