@@ -1,5 +1,8 @@
 //! Which IEs a switch parses, and in which fields their values are. The types, names and order of IEs are those of the codec.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use causeway_pfcp as pfcp;
 use causeway_types::{FSeid, FarId, PdrId, Precedence, QerId, Qfi};
 use pfcp::Ie;
@@ -200,7 +203,7 @@ const QER: &[Place] = &[
     optional(value(Qfi::TYPE, field("form_qer_qfi", 1, Part::Qer), &[&[field("qer_qfi", 8, Part::Qer)]])),
 ];
 
-/// The places of a message, each at one address: those of an establishment. In a modification, Update FAR has the place of Create FAR.
+/// The places of a message: those of an establishment. In a modification, Update FAR has the place of Create FAR.
 pub(super) static MESSAGE: &[Place] = &[
     optional(value(
         <pfcp::NodeId<'_> as Ie<'_>>::TYPE,
@@ -368,7 +371,12 @@ pub struct Forms {
 }
 
 /// The words of forms.
-pub fn forms() -> Vec<Forms> {
+pub fn forms() -> &'static [Forms] {
+    static FORMS: LazyLock<Vec<Forms>> = LazyLock::new(make_forms);
+    &FORMS
+}
+
+fn make_forms() -> Vec<Forms> {
     let mut all = Vec::new();
     collect(MESSAGE, &mut all);
     let parts = [
@@ -398,17 +406,22 @@ fn is_form(field: &Field) -> bool {
 
 /// The word of a form and its lowest bit there; `None`: it says no more than that of the group.
 pub(super) fn form(field: &Field) -> Option<(&'static str, u32)> {
-    let mut words = forms().into_iter();
+    let mut words = forms().iter();
     words.find_map(|word| Some((word.name, word.fields.iter().find(|(of, _)| of == field)?.1)))
 }
 
 /// All fields, in the order in which they stand in the switch's metadata: words of forms, then values.
-pub fn fields() -> Vec<Field> {
+pub fn fields() -> &'static [Field] {
+    static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(make_fields);
+    &FIELDS
+}
+
+fn make_fields() -> Vec<Field> {
     let mut all = Vec::new();
     collect(MESSAGE, &mut all);
     // Where an IE must be there with its group, and has one form, that of the group says it.
     all.retain(|field| !is_form(field));
-    let words = forms().into_iter().map(|Forms { name, bits, part, .. }| Field { name, bits, part });
+    let words = forms().iter().map(|Forms { name, bits, part, .. }| Field { name, bits: *bits, part: *part });
     words.chain(all).collect()
 }
 
@@ -430,14 +443,16 @@ pub(super) fn may_be_zero(field: &Field) -> bool {
 }
 
 /// What comes behind a place, or first in it if it is a group.
-pub(super) fn behind(of: &'static Place) -> Option<Next> {
-    let mut found = None;
-    walk(MESSAGE, &Next::end(), &mut |place, next, inside| {
-        if std::ptr::eq(place, of) {
-            found = Some(inside.unwrap_or(next).clone());
-        }
+pub(super) fn behind(of: &Place) -> Option<&'static Next> {
+    // By the name of the form, which each place has for itself.
+    static BEHIND: LazyLock<BTreeMap<&'static str, Next>> = LazyLock::new(|| {
+        let mut all = BTreeMap::new();
+        walk(MESSAGE, &Next::end(), &mut |place, next, inside| {
+            all.insert(place.form().name, inside.unwrap_or(next).clone());
+        });
+        all
     });
-    found
+    BEHIND.get(of.form().name)
 }
 
 #[cfg(test)]

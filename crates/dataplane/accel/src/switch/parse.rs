@@ -8,7 +8,7 @@ pub struct Fields(Vec<(Field, u128)>);
 
 impl Fields {
     fn none() -> Self {
-        Self(fields().into_iter().map(|field| (field, 0)).collect())
+        Self(fields().iter().map(|field| (*field, 0)).collect())
     }
 
     /// The value of a field; zero if there is no such field.
@@ -18,7 +18,7 @@ impl Fields {
 
     /// In which form an IE is there; 0: it is not.
     pub fn form(&self, name: &str) -> u128 {
-        let mut words = forms().into_iter();
+        let mut words = forms().iter();
         let found = words.find_map(|word| {
             let (field, bit) = word.fields.iter().find(|(field, _)| field.name == name)?;
             Some(self.get(word.name) >> bit & ((1 << field.bits) - 1))
@@ -73,7 +73,8 @@ pub fn parse(octets: &[u8]) -> Parsed {
 }
 
 fn follow(mut rest: &[u8], fields: &mut Fields) -> Option<()> {
-    let mut next = Next::of(MESSAGE, &Next::end());
+    let first = Next::of(MESSAGE, &Next::end());
+    let mut next = &first;
     loop {
         if rest.is_empty() {
             return next.may_end.then_some(());
