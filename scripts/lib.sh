@@ -20,6 +20,10 @@ is_root() { [[ "$(id -u)" == 0 ]]; }
 # The version of all crates, as Cargo.toml has it.
 workspace_version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$CAUSEWAY_ROOT/Cargo.toml"; }
 
+# strip_binary FROM TO: without symbols and debug information, and without what was made from them: the linker's build ID is a hash of
+# all of it, with the folder of the build.
+strip_binary() { strip --strip-unneeded --remove-section=.comment --remove-section=.note.gnu.build-id -o "$2" "$1"; }
+
 # skip NAME TOOL REASON: reports one skipped test, in the one form that `scripts/test` collects.
 skip() { printf 'SKIPPED %s: needs %s (%s)\n' "$1" "$2" "$3" >&2; }
 
