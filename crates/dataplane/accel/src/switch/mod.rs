@@ -2,7 +2,7 @@
 //!
 //! A switch parses IEs in the order of TS 29.244 alone, one PDR, one FAR and one QER of a message, and values of few lengths
 //! ([`Class::PUBLISHED`](crate::Class::PUBLISHED) less what a parser of 256 rows has no room for). It stores each value in a
-//! field. [`parse`] does the same in software.
+//! field. [`parse()`] does the same in software.
 
 mod layout;
 mod parse;

@@ -1,22 +1,18 @@
 //! Profile `accel`: a session's life by PFCP messages, on BMv2 and on the model of its registers, which must answer the same octets.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use causeway_accel::switch::{Fields, Part, parse};
-use causeway_packet::{Batch, Frame, Meta};
-use causeway_ports::tap::TapPort;
-use causeway_ports::{Port, wait};
 use causeway_switch::accel::{Op, Passage, SessionChange, Sessions, Tables, Verdict};
 use causeway_switch::driver::Program;
 use causeway_switch::model::State;
 
-use crate::bmv2::{is_inside, open, run_inside};
+use crate::bmv2::{SimpleSwitch, is_inside, run_inside};
 use crate::runtime::octets;
-use crate::thrift::{PATIENCE, Thrift, Value};
+use crate::thrift::{Thrift, Value};
 use crate::{CPU, N3, N6};
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -26,7 +22,6 @@ const UE: Ipv4Addr = Ipv4Addr::new(10, 46, 0, 63);
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const FROM: SocketAddrV4 = SocketAddrV4::new(SMF, 40_000);
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-const THRIFT: u16 = 9490;
 /// An SMF's number, and what SEIDs have behind the generation.
 const NUMBER: u32 = 7;
 const SEID_TAG: u32 = 0xacce;
@@ -66,20 +61,10 @@ fn g_pdu(teid: u32, packet: &[u8]) -> Vec<u8> {
 /// A switch with the program, and the model with the same entries.
 struct World {
     thrift: Thrift,
-    taps: Vec<(u16, TapPort)>,
-    process: Child,
-    seen: VecDeque<(u16, Vec<u8>)>,
+    switch: SimpleSwitch,
     parts: BTreeMap<(&'static str, Vec<u128>), u16>,
     model: Sessions,
     state: State,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 fn lpm(value: u32, prefix: i32) -> Value {
@@ -100,7 +85,6 @@ fn ternary(value: u128, mask: u128, width: u8) -> Value {
 
 impl World {
     fn start() -> Self {
-        assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
         let folder = tempfile::tempdir().unwrap();
         let compiled = folder.path().join("accel.json");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/bmv2/accel.p4");
@@ -108,20 +92,7 @@ impl World {
             Command::new("p4c-bm2-ss").args(["--std", "p4-16", "-o"]).arg(&compiled).arg(source).output();
         let compile = compile.unwrap();
         assert!(compile.status.success(), "{}", String::from_utf8_lossy(&compile.stderr));
-        let device = |port: u16| format!("a{port}");
-        let taps = [N3, N6, CPU].map(|port| (port, open(device(port))));
-        let interfaces =
-            [N3, N6, CPU].iter().flat_map(|port| ["-i".to_owned(), format!("{port}@{}", device(*port))]);
-        let mut process = Command::new("simple_switch")
-            .args(interfaces)
-            .args(["--thrift-port", &THRIFT.to_string()])
-            .arg(&compiled)
-            .args(["--", "--priority-queues", "8"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let thrift = Thrift::connect(THRIFT, || matches!(process.try_wait(), Ok(None)));
+        let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, CPU]);
         let mut tables = Tables::new([UPF; 3]);
         tables.add_pool("10.46.0.0/16".parse().unwrap(), 0x10000);
         tables.add_peers("192.0.2.8/29".parse().unwrap());
@@ -129,13 +100,10 @@ impl World {
         let program = Program::default().with_sessions();
         let mut world = Self {
             thrift,
-            taps: taps.into(),
-            process,
-            seen: VecDeque::new(),
+            switch,
             parts: BTreeMap::new(),
             model: Sessions::new(&program, tables).unwrap(),
             state: State::new(program),
-            _folder: folder,
         };
         world.fill();
         world
@@ -234,30 +202,14 @@ impl World {
         self.add("sessions.session_changes", keys.into(), "sessions.may_change", data);
     }
 
-    fn put(&mut self, port: u16, octets: &[u8]) {
-        let (_, tap) = self.taps.iter_mut().find(|(number, _)| *number == port).unwrap();
-        assert_eq!(tap.send(&[Frame { meta: Meta::Ethernet, data: octets }]).unwrap(), 1);
-    }
-
     /// The next frame that leaves.
     fn next(&mut self) -> (u16, Vec<u8>) {
-        let end = Instant::now() + PATIENCE;
-        let mut batch = Batch::new();
-        while self.seen.is_empty() && Instant::now() < end {
-            let ports: Vec<&dyn Port> = self.taps.iter().map(|(_, tap)| tap as &dyn Port).collect();
-            wait(ports, None, Some(Duration::from_secs(1))).unwrap();
-            for (number, tap) in &mut self.taps {
-                tap.receive(&mut batch).unwrap();
-                let frames = batch.metas_and_data().filter_map(|(_, data)| data);
-                self.seen.extend(frames.map(|octets| (*number, octets.to_vec())));
-            }
-        }
-        self.seen.pop_front().expect("a frame leaves")
+        self.switch.next().unwrap_or_else(|| panic!("nothing leaves; the switch says: {}", self.switch.log()))
     }
 
     /// A frame through the switch.
     fn through(&mut self, port: u16, frame: &[u8]) -> (u16, Vec<u8>) {
-        self.put(port, frame);
+        self.switch.put(port, frame);
         self.next()
     }
 

@@ -63,38 +63,32 @@ fn is_on_path(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// A running switch. It ends with this value.
-pub(crate) struct Bmv2 {
-    pub(crate) runtime: Runtime,
-    reasons: &'static [Reason],
-    /// Packets dropped for each reason, when that was read last.
-    dropped: Vec<u64>,
+/// simple_switch with a TAP device on each port. It ends with this value.
+pub(crate) struct SimpleSwitch {
     taps: Vec<(u16, TapPort)>,
     /// Frames that have left and were not asked for yet.
     seen: VecDeque<(u16, Vec<u8>)>,
-    fences: u16,
     process: Child,
     log: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl Bmv2 {
-    /// Starts one with the program of a profile, empty but for the addresses of the UPF and the CPU port's mirroring session.
-    pub(crate) fn start(profile: &Profile, program: &Program) -> Self {
+impl SimpleSwitch {
+    /// Starts one with a compiled program, and its control plane.
+    pub(crate) fn start(compiled: &Path, ports: &[u16]) -> (Self, Thrift) {
         assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
         let folder = tempfile::tempdir().unwrap();
-        let compiled = compile(profile);
         // A port of its own for each: the last one's may still linger.
         let thrift = THRIFT.fetch_add(1, Ordering::Relaxed);
         let device = |port: u16| format!("s{thrift}p{port}");
-        let taps = PORTS.map(|port| (port, open(device(port))));
-        let interfaces = PORTS.iter().flat_map(|port| ["-i".to_owned(), format!("{port}@{}", device(*port))]);
+        let taps = ports.iter().map(|port| (*port, open(device(*port)))).collect();
+        let interfaces = ports.iter().flat_map(|port| ["-i".to_owned(), format!("{port}@{}", device(*port))]);
         let log = folder.path().join("switch.log");
         let file = std::fs::File::create(&log).unwrap();
         let mut process = Command::new("simple_switch")
             .args(interfaces)
             .args(["--thrift-port", &thrift.to_string(), "--log-console", "--log-level", "warn"])
-            .arg(&compiled)
+            .arg(compiled)
             .args(["--", "--priority-queues", "8"])
             .stdin(Stdio::null())
             .stdout(file.try_clone().unwrap())
@@ -102,6 +96,59 @@ impl Bmv2 {
             .spawn()
             .unwrap();
         let thrift = Thrift::connect(thrift, || matches!(process.try_wait(), Ok(None)));
+        (Self { taps, seen: VecDeque::new(), process, log, _folder: folder }, thrift)
+    }
+
+    /// Sends a frame into a port.
+    pub(crate) fn put(&mut self, port: u16, octets: &[u8]) {
+        let (_, tap) = self.taps.iter_mut().find(|(number, _)| *number == port).unwrap();
+        assert_eq!(tap.send(&[Frame { meta: Meta::Ethernet, data: octets }]).unwrap(), 1);
+    }
+
+    /// The next frame that leaves by any port.
+    pub(crate) fn next(&mut self) -> Option<(u16, Vec<u8>)> {
+        let end = Instant::now() + PATIENCE;
+        let mut batch = Batch::new();
+        while self.seen.is_empty() && Instant::now() < end {
+            let ports: Vec<&dyn Port> = self.taps.iter().map(|(_, tap)| tap as &dyn Port).collect();
+            wait(ports, None, Some(Duration::from_secs(1))).unwrap();
+            for (number, tap) in &mut self.taps {
+                tap.receive(&mut batch).unwrap();
+                let frames = batch.metas_and_data().filter_map(|(_, data)| data);
+                self.seen.extend(frames.map(|octets| (*number, octets.to_vec())));
+            }
+        }
+        self.seen.pop_front()
+    }
+
+    /// What it has said.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for SimpleSwitch {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A switch with the program of a profile.
+pub(crate) struct Bmv2 {
+    pub(crate) runtime: Runtime,
+    reasons: &'static [Reason],
+    /// Packets dropped for each reason, when that was read last.
+    dropped: Vec<u64>,
+    fences: u16,
+    switch: SimpleSwitch,
+}
+
+impl Bmv2 {
+    /// Starts one with the program of a profile, empty but for the addresses of the UPF and the CPU port's mirroring session.
+    pub(crate) fn start(profile: &Profile, program: &Program) -> Self {
+        let compiled = compile(profile);
+        let (switch, thrift) = SimpleSwitch::start(&compiled, &PORTS);
         let mut runtime = Runtime::new(thrift, program, &compiled);
         for local in [UPF_N3, UPF_N9] {
             runtime.add_to_value_set("UpfParser.local_ipv4", u32::from_be_bytes(local));
@@ -115,12 +162,8 @@ impl Bmv2 {
             runtime,
             reasons: reasons.get(1..).unwrap_or_default(),
             dropped: vec![0; reasons.len().saturating_sub(1)],
-            taps: taps.into(),
-            seen: VecDeque::new(),
             fences: 0,
-            process,
-            log,
-            _folder: folder,
+            switch,
         }
     }
 
@@ -166,38 +209,18 @@ impl Bmv2 {
     }
 
     pub(crate) fn put(&mut self, port: u16, octets: &[u8]) {
-        let (_, tap) = self.taps.iter_mut().find(|(number, _)| *number == port).unwrap();
-        assert_eq!(tap.send(&[Frame { meta: Meta::Ethernet, data: octets }]).unwrap(), 1);
+        self.switch.put(port, octets);
     }
 
     /// The next frame that leaves by any port.
     pub(crate) fn next(&mut self) -> (u16, Vec<u8>) {
-        let end = Instant::now() + PATIENCE;
-        let mut batch = Batch::new();
-        while self.seen.is_empty() && Instant::now() < end {
-            let ports: Vec<&dyn Port> = self.taps.iter().map(|(_, tap)| tap as &dyn Port).collect();
-            wait(ports, None, Some(Duration::from_secs(1))).unwrap();
-            for (number, tap) in &mut self.taps {
-                tap.receive(&mut batch).unwrap();
-                let frames = batch.metas_and_data().filter_map(|(_, data)| data);
-                self.seen.extend(frames.map(|octets| (*number, octets.to_vec())));
-            }
-        }
-        self.seen.pop_front().unwrap_or_else(|| {
-            let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-            panic!("nothing leaves; dropped: {:?}; the switch says: {log}", self.drops())
+        self.switch.next().unwrap_or_else(|| {
+            panic!("nothing leaves; dropped: {:?}; the switch says: {}", self.drops(), self.switch.log())
         })
     }
 }
 
-impl Drop for Bmv2 {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-pub(crate) fn open(device: String) -> TapPort {
+fn open(device: String) -> TapPort {
     let options = TapOptions { device, bridge: None, mtu: Some(2000) };
     TapPort::open(&options.device, &options).unwrap()
 }
