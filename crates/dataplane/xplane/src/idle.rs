@@ -147,10 +147,10 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// Packets that the ring still takes.
-    pub fn paging_room(&self, ring: usize) -> usize {
-        let room =
+    pub fn free_paging_places(&self, ring: usize) -> usize {
+        let free =
             |idle: &IdleRing| (self.layout.sizes().paging_ring as usize).saturating_sub(idle.ring.len());
-        self.idle.rings.get(ring).map_or(0, room)
+        self.idle.rings.get(ring).map_or(0, free)
     }
 
     /// Packets in a ring.

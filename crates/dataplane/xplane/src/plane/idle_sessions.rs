@@ -46,8 +46,8 @@ impl<M: Awaited> XPlane<M> {
             },
         };
         self.tick(now);
-        let room = self.pipeline.paging_room(ring);
-        for (number, octets) in self.slow_path.take_buffered_octets(seid, MAX_PACKET, room) {
+        let free = self.pipeline.free_paging_places(ring);
+        for (number, octets) in self.slow_path.take_buffered_octets(seid, MAX_PACKET, free) {
             match self.pipeline.page(self.clock, ring, number, octets.clone()) {
                 Ok(()) => drop(self.idle.packets.insert(number, (ring, seid))),
                 Err(_) => self.slow_path.return_buffered_octets(number, octets),
