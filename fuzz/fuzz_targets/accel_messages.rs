@@ -1,6 +1,6 @@
 //! Any datagrams of three SMFs, to the data plane that answers session messages itself and to N4: what the data plane answers,
 //! N4 answers with the same octets, and both have the same rules afterwards; what it does not answer changes nothing in it.
-//! What its parser reads, the codec decodes, and the parser of a switch reads alike.
+//! What its parser reads, the codec decodes, and the parser of a switch reads as the same.
 
 #![no_main]
 

@@ -354,7 +354,7 @@ struct metadata_t {
     // The segment that the packet leaves to, 0 for none; octets of the IP packet in it, and how many more would be too many: 0 if it is too big.
     bit<8> segment;
     bit<16> segment_length;
-    bit<16> room;
+    bit<16> segment_left;
     // The source port in the underlay.
     bit<16> flow_port;
 #endif

@@ -8,7 +8,7 @@
 // UE's entry stands at its number, without a key. UE_METHOD 5: the number is the key, of 21 bits; so the UEs' numbers may have gaps.
 //
 // GNB_BITS is the width of a gNB's number, TENANT_BITS that of a tenant's, 0 where there are none. UES is the size of the table; for method 3 it is
-// 163,840 for each of UE_PIECES: 65,536, 65,536 and 32,768 entries are what one stage of Tofino 1 has room for.
+// 163,840 for each of UE_PIECES: 65,536, 65,536 and 32,768 entries are what one stage of Tofino 1 holds.
 
 #ifndef UE_METHOD
 #define UE_METHOD 2

@@ -54,7 +54,7 @@ control Verdict(inout metadata_t meta TARGET_PARAMS) {
 #ifdef VXLAN
             meta.is_unknown_segment : ternary;
             meta.segment : ternary;
-            meta.room : ternary;
+            meta.segment_left : ternary;
 #endif
 #ifdef FIREWALL
             meta.is_denied : ternary;

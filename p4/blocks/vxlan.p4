@@ -149,7 +149,7 @@ control VxlanAddition(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) 
         hdr.vxlan.reserved = 0;
         hdr.vxlan.vni = vni;
         hdr.vxlan.reserved_too = 0;
-        meta.room = too_big |-| meta.segment_length;
+        meta.segment_left = too_big |-| meta.segment_length;
     }
 
     @id(77)

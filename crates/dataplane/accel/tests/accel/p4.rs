@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use causeway_accel::switch::parse;
 use causeway_accel::{Class, Direction, Kind, fits};
 
-/// What the switch's parser and the class both take, both read alike. True if they do take it.
+/// What both the switch's parser and the class take, they read as the same. True if they do take it.
 pub(crate) fn agree(datagram: &[u8]) -> bool {
     let Some(body) = datagram.get(16..) else { return false };
     let parsed = parse(body);
@@ -72,7 +72,7 @@ fn any_octets_are_parsed() {
 }
 
 // Input:  an establishment, a modification with a downlink and one with another tunnel, as they are and with up to three octets changed.
-// Output: what both the class and the parser of the switch take, they read alike.
+// Output: what both the class and the parser of the switch take, they read as the same.
 #[test]
 fn parser_and_class_read_alike() {
     let ie = |ie_type: u16, value: &[u8]| {

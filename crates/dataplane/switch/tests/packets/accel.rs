@@ -213,7 +213,7 @@ impl World {
         self.next()
     }
 
-    /// A message to both, which is answered alike; returns the answer.
+    /// A message to both, whose answers are equal; returns the answer.
     fn answered(&mut self, message: &[u8]) -> Vec<u8> {
         let Verdict::Answered(expected) = self.model.message(&mut self.state, FROM, message).unwrap() else {
             panic!("the model does not answer {message:02x?}")
