@@ -136,6 +136,11 @@ impl<T> Consumer<T> {
         Ok(item.expect("what was put"))
     }
 
+    /// The number of items that can be taken.
+    pub(super) fn slots(&self) -> usize {
+        self.shared.tail.load(Ordering::Acquire) - self.head
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.head == self.shared.tail.load(Ordering::Acquire)
     }

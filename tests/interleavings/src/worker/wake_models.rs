@@ -102,5 +102,9 @@ fn send_three(mut sender: RingSender) -> Vec<u8> {
         thread::yield_now();
     }
     accepted.push(3);
+    while sender.is_holding() {
+        thread::yield_now();
+        sender.flush();
+    }
     accepted
 }

@@ -2,6 +2,10 @@
 //!
 //! A ring has one sender and one receiver and carries whole batches. A second ring returns the emptied batches. The
 //! number of batches is fixed: when all are in flight, packets are dropped and counted, and the sender does not wait.
+//!
+//! While the receiver keeps up, each batch leaves as soon as the sender has no more packets for it. When half of all batches
+//! are in flight, a batch leaves when it is full. Thus a receiver that does not run for a while gets eight full batches
+//! and more, also if packets came one by one.
 
 use std::sync::Arc;
 
@@ -23,6 +27,8 @@ pub(super) struct RingSender {
     empty: Consumer<Box<Batch>>,
     /// The batch that is being filled.
     open: Option<HandoffBatch>,
+    /// Number of batches of the ring.
+    batches: usize,
     notifier: Arc<Notifier>,
 }
 
@@ -49,14 +55,14 @@ pub(super) fn ring_of(
         // The ring has capacity for each.
         let _ = back.push(Box::new(Batch::with_frame_size(frame_size)));
     }
-    (RingSender { full, empty, open: None, notifier }, RingReceiver { full: received, empty: back })
+    (RingSender { full, empty, open: None, batches, notifier }, RingReceiver { full: received, empty: back })
 }
 
 impl RingSender {
     /// Appends a packet. `false`: all batches are in flight, and the packet is dropped.
     pub(super) fn push(&mut self, source: ReceiveSource, frame: Frame<'_>) -> bool {
         if self.open.as_ref().is_some_and(|(of, batch)| *of != source || batch.is_full()) {
-            self.flush();
+            self.send();
         }
         if self.open.is_none() {
             self.open = self.empty.pop().ok().map(|mut batch| {
@@ -67,8 +73,21 @@ impl RingSender {
         self.open.as_mut().is_some_and(|(_, batch)| batch.push(frame))
     }
 
-    /// Sends the batch that is being filled.
+    /// Sends the batch that is being filled, unless it has space and the receiver is behind: then it is held, and
+    /// this is to be called again after a while.
     pub(super) fn flush(&mut self) {
+        let has_space = self.open.as_ref().is_some_and(|(_, batch)| !batch.is_full());
+        if !has_space || self.empty.slots() >= self.batches / 2 {
+            self.send();
+        }
+    }
+
+    /// Whether a batch is held.
+    pub(super) const fn is_holding(&self) -> bool {
+        self.open.is_some()
+    }
+
+    fn send(&mut self) {
         if let Some(parcel) = self.open.take() {
             // The ring has capacity for all batches.
             let _ = self.full.push(parcel);

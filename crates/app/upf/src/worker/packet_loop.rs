@@ -62,6 +62,9 @@ const COMMANDS: usize = 32;
 /// Number of commands whose state is prefetched while earlier ones are executed.
 const PREFETCHED_COMMANDS: usize = 6;
 
+/// Maximum time that the thread sleeps with packets for another worker that is behind.
+const HELD: Duration = Duration::from_millis(1);
+
 /// The reason for which the loop ends.
 pub(super) enum End {
     Asked,
@@ -250,7 +253,12 @@ impl PacketLoop {
         let timeout: Option<Duration> = self.context.next_deadline().map(|at| self.clock.until(at));
         self.notifier.heartbeat().set_activity(Activity::Waiting);
         let may_sleep = self.notifier.prepare_sleep() && self.peers.as_ref().is_none_or(WorkerPeers::is_idle);
-        let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
+        let is_holding = self.peers.as_ref().is_some_and(WorkerPeers::is_holding);
+        let timeout = match timeout {
+            _ if !may_sleep => Some(Duration::ZERO),
+            timeout if is_holding => Some(timeout.map_or(HELD, |timeout| timeout.min(HELD))),
+            timeout => timeout,
+        };
         let others = n4.iter().map(AsFd::as_fd);
         let ready = wait_with(self.context.ports().ports(), others, Some(self.notifier.waker()), timeout);
         let ready = ready.map_err(|source| {
@@ -336,6 +344,7 @@ impl PacketLoop {
     /// Processes the batches that other workers received for this one.
     fn receive_handoffs(&mut self) -> Result<(), End> {
         let Some(peers) = &mut self.peers else { return Ok(()) };
+        peers.flush();
         for from in 0..peers.others() {
             for _ in 0..BURST {
                 let Some((source, mut batch)) = peers.take(from) else { break };

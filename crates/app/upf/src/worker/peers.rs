@@ -95,7 +95,17 @@ impl WorkerPeers {
             }
             owner == self.own || owner == ALL_WORKERS
         });
+        self.flush();
+    }
+
+    /// Sends the packets for other workers, except to one that is behind: those are held, up to a full batch.
+    pub(super) fn flush(&mut self) {
         self.outboxes.iter_mut().flatten().for_each(RingSender::flush);
+    }
+
+    /// Whether packets are held for a worker that is behind. [`WorkerPeers::flush`] is to be called again after a while.
+    pub(super) fn is_holding(&self) -> bool {
+        self.outboxes.iter().flatten().any(RingSender::is_holding)
     }
 
     /// Hands a packet to one other worker, or to each.

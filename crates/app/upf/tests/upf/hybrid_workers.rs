@@ -121,7 +121,9 @@ impl Environment {
     fn receive_up(&self, up: &mut [u32; UES as usize]) {
         let mut buffer = [0; 2048];
         while *up != self.sent {
-            let (length, from) = self.server.recv_from(&mut buffer).expect("a packet of a UE in time");
+            let Ok((length, from)) = self.server.recv_from(&mut buffer) else {
+                panic!("uplink packets are missing: {up:?} of {:?}; {}", self.sent, self.losses());
+            };
             let SocketAddr::V4(from) = from else { panic!("{from}") };
             let n = (from.ip().to_bits() - ue(0).to_bits()) as usize;
             assert_eq!((length, number_of(&buffer)), (PAYLOAD, up[n]), "uplink of UE {n}");
@@ -142,6 +144,18 @@ impl Environment {
                 down[n] += 1;
             }
         }
+    }
+
+    /// The UPF's counters of packets that are not zero, and where its rules are.
+    fn losses(&self) -> String {
+        let (_, metrics) = fetch(&self.daemon, "/metrics");
+        let is_counted = |line: &&str| {
+            (line.contains("packets") || line.contains("drop"))
+                && !line.starts_with('#')
+                && !line.ends_with(" 0")
+        };
+        let counted: Vec<&str> = metrics.lines().filter(|line| is_counted(line)).collect();
+        format!("{}\n{:?}", counted.join("\n"), self.placement(""))
     }
 
     fn placement(&self, query: &str) -> PlacementView {

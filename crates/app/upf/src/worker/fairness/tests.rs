@@ -116,8 +116,8 @@ fn loss(source: &Source) -> f64 {
     1.0 - source.delivered as f64 / source.sent as f64
 }
 
-/// Packets in flight at the end do not count as lost.
-const RING_BATCHES: f64 = 0.01;
+/// The largest fraction that packets in flight at the end have, which are not lost.
+const IN_FLIGHT: f64 = 0.01;
 
 // Input:  a UE that floods at twice to eight times what the thread can handle, beside one with 1,000 packets a second,
 //         for 4 s, with the
@@ -136,7 +136,7 @@ fn a_flood_takes_nothing_from_a_quiet_ue() {
             let before = run(false);
             assert!(loss(&before[1]) > 0.3, "{context} {flood}: {}", loss(&before[1]));
             let after = run(true);
-            assert!(loss(&after[1]) < RING_BATCHES, "{context} {flood}: {}", loss(&after[1]));
+            assert!(loss(&after[1]) < IN_FLIGHT, "{context} {flood}: {}", loss(&after[1]));
             // Receiving takes a part of the thread's time; most of the rest is used.
             let left = 4.0 * (1.0 - flood * 0.5e-6) / 3.5e-6;
             let got = (after[0].delivered + after[1].delivered) as f64;
@@ -154,7 +154,7 @@ fn a_gnb_takes_nothing_from_another() {
     sources.extend((0..10).map(|ue| source(2, 1000 + ue, 1900.0)));
     Model::new(20_000).run(&mut sources, Duration::from_secs(4), true);
     for quiet in &sources[400..] {
-        assert!(loss(quiet) < RING_BATCHES, "{}", loss(quiet));
+        assert!(loss(quiet) < IN_FLIGHT, "{}", loss(quiet));
     }
 }
 
@@ -183,7 +183,7 @@ fn a_pause_is_no_overload() {
             model.buffer.extend(std::iter::repeat_n(flood, 200 * 15));
             sources[0].sent += 200 * 15;
         }
-        assert!(sources.iter().all(|source| loss(source) < RING_BATCHES), "{context} {}", loss(&sources[0]));
+        assert!(sources.iter().all(|source| loss(source) < IN_FLIGHT), "{context} {}", loss(&sources[0]));
     }
 }
 
@@ -195,7 +195,7 @@ fn fairness_is_idle_while_the_thread_keeps_up() {
     let mut sources = [source(1, 1, 230e3), source(1, 2, 1000.0)];
     model.run(&mut sources, Duration::from_secs(1), true);
     assert!(!model.fairness.is_watching());
-    assert!(sources.iter().all(|source| loss(source) < RING_BATCHES));
+    assert!(sources.iter().all(|source| loss(source) < IN_FLIGHT));
     sources[0].per_second = 800e3;
     model.run(&mut sources, Duration::from_secs(1), true);
     assert!(model.fairness.is_watching());
@@ -204,7 +204,7 @@ fn fairness_is_idle_while_the_thread_keeps_up() {
     assert!(!model.fairness.is_watching());
     (sources[0].sent, sources[0].delivered) = (0, 0);
     model.run(&mut sources, Duration::from_secs(1), true);
-    assert!(loss(&sources[0]) < RING_BATCHES);
+    assert!(loss(&sources[0]) < IN_FLIGHT);
 }
 
 // Input:  G-PDUs in two tunnels from one gNB, an Echo Request, packets of the data network to two UEs and a fragment of

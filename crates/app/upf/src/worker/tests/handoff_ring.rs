@@ -36,7 +36,9 @@ fn nothing_is_lost_or_comes_twice() {
         while !sender.push(ReceiveSource::Network(0), Frame { meta: Meta::Ip, data: &u32::MAX.to_be_bytes() })
         {
         }
-        sender.flush();
+        while sender.is_holding() {
+            sender.flush();
+        }
         sent
     });
     let mut received = Vec::new();
@@ -65,6 +67,40 @@ fn a_full_ring_refuses() {
     let (_, batch) = receiver.take().unwrap();
     receiver.recycle(batch);
     assert!(put());
+}
+
+// Input:  packets one by one for a worker that takes none; then it takes a batch after the other.
+// Output: half of the ring's batches have one packet, the other half are full; a batch that is held leaves when the worker has
+//         returned half of the batches. Each packet arrives, in order.
+#[test]
+fn single_packets_share_batches_when_the_receiver_is_behind() {
+    let (mut sender, mut receiver) = ring(notifier(), 64);
+    let accepted = (0..5000_u32).take_while(|n| {
+        let is_accepted = sender.push(ReceiveSource::Gtpu, Frame { meta: Meta::Ip, data: &n.to_be_bytes() });
+        sender.flush();
+        is_accepted
+    });
+    let accepted = accepted.count();
+    assert_eq!(accepted, RING_BATCHES / 2 + RING_BATCHES / 2 * BATCH);
+    let mut received = Vec::new();
+    let mut take = |count| {
+        for _ in 0..count {
+            let (_, batch) = receiver.take().unwrap();
+            received.extend(batch.frames().map(|frame| number(&frame)));
+            receiver.recycle(batch);
+        }
+    };
+    take(1);
+    assert!(
+        sender.push(ReceiveSource::Gtpu, Frame { meta: Meta::Ip, data: &(accepted as u32).to_be_bytes() })
+    );
+    sender.flush();
+    assert!(sender.is_holding());
+    take(RING_BATCHES / 2);
+    sender.flush();
+    assert!(!sender.is_holding());
+    take(RING_BATCHES / 2);
+    assert!(received.into_iter().eq(0..=accepted as u32));
 }
 
 // Input:  packets of two receive sources by turns.
