@@ -53,12 +53,7 @@
 #include "closed.p4"
 #include "cpu_port.p4"
 #include "verdict.p4"
-#ifdef HEAVY_HITTERS
-#include "heavy_hitter.p4"
-#define IS_FIRST_PASS (meta.is_heavy_second == 0)
-#else
-#define IS_FIRST_PASS true
-#endif
+#define STAYS true
 
 control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     CpuCommands() commands;
@@ -96,9 +91,6 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #endif
 #ifdef FIREWALL
     Firewall() firewall;
-#endif
-#ifdef HEAVY_HITTERS
-    HeavyHitters() heavy;
 #endif
 
     apply {
@@ -184,18 +176,9 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         if (IS_SOUND) {
             forwarding.apply(meta);
         }
-        // A second pass has the colour of the first, and is not counted again.
-        if (IS_SOUND && IS_FIRST_PASS) {
+        if (IS_SOUND && STAYS) {
             metering.apply(meta);
         }
-#ifdef HEAVY_HITTERS
-        // What a rule matches counts as a packet, also where it is dropped for its rate.
-        if (IS_SOUND && meta.rule != 0) {
-            meta.heavy_key = (bit<32>)meta.rule;
-            meta.heavy_weight = 1;
-            heavy.apply(meta);
-        }
-#endif
 #endif
 #ifdef PROFILE_DIRECT
         if (meta.command != CpuCommand.SEND) {
@@ -224,7 +207,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #endif
         verdict.apply(meta TARGET_ARGUMENTS);
 #ifndef PROFILE_DIRECT
-        if (IS_SOUND && IS_FIRST_PASS) {
+        if (IS_SOUND && STAYS) {
             pre_qos.apply(meta.rule);
         }
 #endif
