@@ -6,6 +6,9 @@
 #include "../contract/reasons.p4"
 #include "optional_metadata.p4"
 
+#if defined(SOFTWARE_PORT) && (!defined(PROFILE_HIP4) || defined(VXLAN) || defined(FIREWALL) || defined(HEAVY_HITTERS))
+#error "SOFTWARE_PORT is for profile hip4 without other options"
+#endif
 #if defined(VXLAN) && defined(OUTER_IPV6)
 #error "VXLAN is for tunnels over IPv4"
 #endif
@@ -348,6 +351,14 @@ struct metadata_t {
 #endif
 #ifdef PROFILE_THESIS
     bit<GNB_BITS> gnb;
+#endif
+#ifdef SOFTWARE_PORT
+    bit<32> time;
+    ARMED_METADATA
+    // Octets that the packet has fewer than too many.
+    bit<16> octets_allowed;
+    // 1: the frame goes to the software as it came.
+    KEPT_IN_COPY bit<1> leaves;
 #endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
     bit<16> checksum_residue;

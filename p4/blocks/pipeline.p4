@@ -53,7 +53,13 @@
 #include "closed.p4"
 #include "cpu_port.p4"
 #include "verdict.p4"
+#ifdef SOFTWARE_PORT
+#include "armed.p4"
+#include "leaving.p4"
+#define STAYS (meta.leaves == 0)
+#else
 #define STAYS true
+#endif
 
 control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
     CpuCommands() commands;
@@ -91,6 +97,11 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #endif
 #ifdef FIREWALL
     Firewall() firewall;
+#endif
+#ifdef SOFTWARE_PORT
+    ArmedRules() armed;
+    PacketLimit() packet_limit;
+    Leaving() leaving;
 #endif
 
     apply {
@@ -176,9 +187,14 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         if (IS_SOUND) {
             forwarding.apply(meta);
         }
+#ifdef SOFTWARE_PORT
+        armed.apply(meta);
+        packet_limit.apply(meta);
+#else
         if (IS_SOUND && STAYS) {
             metering.apply(meta);
         }
+#endif
 #endif
 #ifdef PROFILE_DIRECT
         if (meta.command != CpuCommand.SEND) {
@@ -198,12 +214,23 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #ifdef VXLAN
         vxlan_addition.apply(hdr, meta TARGET_ARGUMENTS);
 #endif
+#ifdef SOFTWARE_PORT
+        leaving.apply(meta);
+        if (IS_SOUND && STAYS) {
+            metering.apply(meta);
+        }
+#endif
         // Either says the queue: neither waits for the other then.
         if (meta.punt != PuntReason.NONE) {
             punting.apply(meta TARGET_ARGUMENTS);
         } else if (meta.command != CpuCommand.SEND) {
             queueing.apply(meta TARGET_ARGUMENTS);
         }
+#endif
+#ifdef SOFTWARE_PORT
+        if (meta.leaves == 1) {
+            DROP_PACKET
+        } else
 #endif
         verdict.apply(meta TARGET_ARGUMENTS);
 #ifndef PROFILE_DIRECT

@@ -14,6 +14,10 @@
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const bit<32> CPU_SESSION = 1;
 const bit<32> INSTANCE_INGRESS_CLONE = 1;
+#ifdef SOFTWARE_PORT
+// The mirroring session whose port is the software's.
+const bit<32> SOFTWARE_SESSION = 2;
+#endif
 #ifdef HEAVY_HITTERS
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
 // Of a copy that says that a rule has become heavy: Ethernet and the header of the CPU port.
@@ -55,7 +59,15 @@ control UpfIngressMain(
         if (standard_metadata.parser_error != error.NoError) {
             meta.is_cut_short = 1;
         }
+#ifdef SOFTWARE_PORT
+        meta.time = TIME;
+#endif
         upf.apply(hdr, meta, standard_metadata);
+#ifdef SOFTWARE_PORT
+        if (meta.leaves == 1) {
+            clone_preserving_field_list(CloneType.I2E, SOFTWARE_SESSION, 1);
+        } else
+#endif
         if (meta.notify == 1 && meta.is_cut_short == 0) {
             clone_preserving_field_list(CloneType.I2E, CPU_SESSION, 1);
         }
@@ -87,6 +99,11 @@ control UpfEgressMain(
             // A copy is the frame as it came: what is wrong in it stays so.
             meta.bad_checksum = true;
         }
+#ifdef SOFTWARE_PORT
+        if (is_original == 0 && meta.leaves == 1) {
+            // As it came.
+        } else
+#endif
 #ifdef HEAVY_HITTERS
         if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
             if (meta.heavy_copy == HEAVY_EVENT) {

@@ -12,7 +12,11 @@
 // So does the resubmission header.
 #define KEPT_IN_SECOND_PASS
 // A mirroring session is named by a field.
+#ifdef SOFTWARE_PORT
+#define TARGET_METADATA MirrorId_t copy_session; bit<8> copy_reason;
+#else
 #define TARGET_METADATA MirrorId_t copy_session;
+#endif
 
 // What the target is told by: handed on to the blocks that decide where a packet goes.
 #define TARGET_PARAMS \

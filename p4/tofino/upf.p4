@@ -10,6 +10,10 @@
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const MirrorId_t CPU_SESSION = 1;
 const bit<3> MIRROR_COPY = 1;
+#ifdef SOFTWARE_PORT
+// The mirroring session whose port is the software's.
+const MirrorId_t SOFTWARE_SESSION = 2;
+#endif
 #ifdef HEAVY_HITTERS
 #define BRIDGE_RULE meta.bridge.rule[23:0]
 #else
@@ -76,7 +80,17 @@ control UpfIngressMain(
         if (from_parser.parser_err != PARSER_ERROR_OK) {
             meta.is_cut_short = 1;
         }
+#ifdef SOFTWARE_PORT
+        meta.time = TIME;
+#endif
         upf.apply(hdr, meta, traffic_manager, deparser);
+#ifdef SOFTWARE_PORT
+        if (meta.leaves == 1) {
+            deparser.mirror_type = MIRROR_COPY;
+            meta.copy_session = SOFTWARE_SESSION;
+            meta.copy_reason = (bit<8>)PuntReason.SOFTWARE;
+        } else
+#endif
         if (meta.notify == 1 && meta.is_cut_short == 0) {
             deparser.mirror_type = MIRROR_COPY;
             meta.copy_session = CPU_SESSION;
@@ -132,6 +146,10 @@ control UpfIngressDeparser(
 #elif defined(HEAVY_HITTERS)
             mirror.emit<bridge_h>(
                 meta.copy_session, {(PuntReason)0, (bit<32>)meta.rule, 0, 0, 0, 0, 0, 0, 0, meta.ingress_port, 0}
+            );
+#elif defined(SOFTWARE_PORT)
+            mirror.emit<bridge_h>(
+                meta.copy_session, {(PuntReason)meta.copy_reason, meta.rule, 0, 0, 0, meta.ingress_port}
             );
 #else
             mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, meta.ingress_port});
@@ -198,6 +216,11 @@ control UpfEgressMain(
         } else if (meta.bridge.is_heavy_second == 1) {
             // A second pass is a copy, which has done what it is for.
             deparser.drop_ctl = 1;
+        } else
+#endif
+#ifdef SOFTWARE_PORT
+        if (meta.bridge.punt == PuntReason.SOFTWARE) {
+            // As it came.
         } else
 #endif
         if (meta.bridge.is_original == 0 || meta.bridge.punt != PuntReason.NONE) {
