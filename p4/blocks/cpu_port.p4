@@ -89,3 +89,19 @@ control PushCpuHeader(
         }
     }
 }
+
+#ifdef HEAVY_HITTERS
+// The header in front of the copy that says that a rule has become heavy.
+control PushHeavyHitter(inout ethernet_h ethernet, inout cpu_h cpu, in bit<16> units, in rule_word_t rule) {
+    apply {
+        cpu.setValid();
+        cpu.ether_type = ethernet.ether_type;
+        ethernet.ether_type = ETHERTYPE_CPU;
+        cpu.code = (bit<8>)PuntReason.HEAVY_HITTER;
+        cpu.flags = 1;
+        cpu.port = units;
+        cpu.queue = 0;
+        cpu.rule = (rule_t)rule;
+    }
+}
+#endif

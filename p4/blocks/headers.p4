@@ -6,6 +6,9 @@
 #include "../contract/reasons.p4"
 #include "optional_metadata.p4"
 
+#if defined(SOFTWARE_PORT) && (!defined(PROFILE_HIP4) || defined(VXLAN) || defined(FIREWALL) || defined(HEAVY_HITTERS))
+#error "SOFTWARE_PORT is for profile hip4 without other options"
+#endif
 #if defined(VXLAN) && defined(OUTER_IPV6)
 #error "VXLAN is for tunnels over IPv4"
 #endif
@@ -72,7 +75,7 @@ header cpu_h {
     bit<8> code;
     // Bit 0: the packet is a copy, and its original goes its way.
     bit<8> flags;
-    // The port the packet came by, or for SEND the one to leave by.
+    // The port the packet came by, or for SEND the one to leave by, or for HEAVY_HITTER the packets in the window.
     bit<16> port;
     // For SEND the queue, in the lower five bits.
     bit<8> queue;
@@ -189,22 +192,6 @@ header vxlan_h {
 }
 #endif
 
-#ifdef HEAVY_HITTERS
-// In front of a frame that passes a second time. Tofino 1 has eight octets there.
-header second_pass_h {
-    bit<8> way;
-    bit<8> weight;
-    bit<8> color;
-    bit<40> padding;
-}
-
-// The event that a flow, named by its rule, has become heavy.
-struct heavy_flow_t {
-    bit<32> flow;
-    bit<16> units;
-}
-#endif
-
 // The target defines TARGET_HEADERS: what it puts in front.
 struct headers_t {
     TARGET_HEADERS
@@ -312,7 +299,7 @@ struct metadata_t {
     tunnel_address_t tunnel;
     qfi_t qfi_out;
     bit<4> pdu_type;
-    KEPT_IN_SECOND_PASS bit<8> color;
+    bit<8> color;
 #ifdef PROFILE_DIRECT
     // The number of the session that the UE's address names, and bit 22.
     rule_word_t session;
@@ -365,12 +352,16 @@ struct metadata_t {
 #ifdef PROFILE_THESIS
     bit<GNB_BITS> gnb;
 #endif
+#ifdef SOFTWARE_PORT
+    bit<32> time;
+    ARMED_METADATA
+    // Octets that the packet has fewer than too many.
+    bit<16> octets_allowed;
+    // 1: the frame goes to the software as it came.
+    KEPT_IN_COPY bit<1> leaves;
+#endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.
     bit<16> checksum_residue;
-#ifdef HEAVY_HITTERS
-    bit<32> time;
-    HEAVY_METADATA
-#endif
     TARGET_METADATA
 }
 

@@ -1,18 +1,19 @@
 // Heavy hitters: counts in sub-windows of a sliding window, in two ways of places (`crates/dataplane/traffic/src/sliding/switch.rs` is the same in
-// software, `crates/dataplane/switch/src/heavy_hitters.rs` in the model).
+// software, `crates/dataplane/switch/src/heavy_hitters` in the model).
 //
 // A way has an array of owners, and for each of four sub-windows one of pairs {epoch, count}: three sub-windows are a window, the fourth is the oldest, of
 // which a part still counts. A pair counts only if its epoch is the expected one, so nothing is ever reset. A packet accesses each array once. One without a
-// place may take the one with the smaller estimate; then it passes a second time, which writes the same arrays.
+// place may take the one with the smaller estimate; then a copy of it passes a second time, which writes the same arrays.
 //
 // Without an entry of `heavy_limits` nothing is counted. The control plane fills `heavy_gone_0` and `_1`, what of the oldest count has left the window, and
 // `heavy_chances_0` and `_1`, the greatest random number with which a weight takes a place with an estimate.
 //
 // A sub-window has 2^28 ns, 268 ms. Sub-window n stands in array n modulo 4, with epoch n / 4 modulo 256.
 //
-// It uses `time`, which is set before, and the fields of HEAVY_METADATA, of which these are set before: `heavy_key`, the flow; `heavy_weight`, what
-// the packet counts; and of a second pass `is_heavy_second`, 1, and `heavy_way`. It sets `heavy_takes`, 1: the packet is to pass once more, with
-// `heavy_way` and `heavy_weight` kept; and `heavy_reports`, 1: the flow has become heavy, with `heavy_units` in its window.
+// It stands at egress: a rule is known there from the first stage on, and the stages of egress are free. A flow is a number of 32 bits. What counts is said
+// by `is_counted`; a second pass is a copy with `is_second` and its way. Of the fields of HEAVY_METADATA these are set before: `heavy_time` and
+// `heavy_weight`, what the packet counts. It sets `heavy_copy` to HEAVY_SECOND_0 or _1: a copy is to pass once more, and end; and `heavy_before` to 0:
+// the flow has become heavy, with `heavy_units` in its window. HEAVY_OWNER is the struct that has the fields.
 
 // Estimates for which there is a chance to take a place, for all weights together: a window has at most 1,020 units.
 #ifndef SIZE_HEAVY_CHANCES
@@ -41,8 +42,8 @@
     @hidden \
     table heavy_owning_##way { \
         key = { \
-            meta.is_heavy_second : exact; \
-            meta.heavy_way : exact; \
+            is_second : exact; \
+            second_way : exact; \
         } \
         actions = { find_##way; take_##way; NoAction; } \
         const default_action = NoAction(); \
@@ -97,8 +98,8 @@
     @hidden \
     table heavy_counting_##way##_##array { \
         key = { \
-            meta.is_heavy_second : ternary; \
-            meta.heavy_way : ternary; \
+            is_second : ternary; \
+            second_way : ternary; \
             meta.heavy_own_0 : ternary; \
             meta.heavy_own_1 : ternary; \
             meta.heavy_phase : ternary; \
@@ -190,7 +191,9 @@
 #define HEAVY_PLACE_0 meta.heavy_hash[HEAVY_BITS - 1:0]
 #define HEAVY_PLACE_1 meta.heavy_hash_1[HEAVY_BITS - 1:0]
 
-control HeavyHitters(inout metadata_t meta) {
+control HeavyHitters(
+    inout HEAVY_OWNER meta, in bit<32> flow, in bit<1> is_counted, in bit<1> is_second, in bit<1> second_way
+) {
     HASH_CRC32(identity_hash)
     HASH_CRC16(place_hash)
     RANDOM(chance_random)
@@ -204,7 +207,7 @@ control HeavyHitters(inout metadata_t meta) {
 
     @id(130)
     table heavy_limits {
-        key = { meta.is_heavy_second : ternary @name("is_second"); }
+        key = { is_second : ternary @name("is_second"); }
         actions = { look_for; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 1;
@@ -212,22 +215,22 @@ control HeavyHitters(inout metadata_t meta) {
 
     @hidden
     action hash_key() {
-        HASH_CRC32_OF(identity_hash, meta.heavy_hash, meta.heavy_key)
+        HASH_CRC32_OF(identity_hash, meta.heavy_hash, flow)
     }
 
     @hidden
     action hash_place() {
-        HASH_CRC16_OF(place_hash, meta.heavy_hash_1, meta.heavy_key)
+        HASH_CRC16_OF(place_hash, meta.heavy_hash_1, flow)
     }
 
     @hidden
     action split_time() {
-        meta.heavy_phase = meta.time[21:20];
-        meta.heavy_position = meta.time[19:16];
-        meta.heavy_epoch_0 = meta.time[29:22];
-        meta.heavy_epoch_1 = meta.time[29:22];
-        meta.heavy_epoch_2 = meta.time[29:22];
-        meta.heavy_epoch_3 = meta.time[29:22];
+        meta.heavy_phase = meta.heavy_time[21:20];
+        meta.heavy_position = meta.heavy_time[19:16];
+        meta.heavy_epoch_0 = meta.heavy_time[29:22];
+        meta.heavy_epoch_1 = meta.heavy_time[29:22];
+        meta.heavy_epoch_2 = meta.heavy_time[29:22];
+        meta.heavy_epoch_3 = meta.heavy_time[29:22];
         RANDOM_DRAW(chance_random, meta.heavy_random)
     }
 
@@ -347,7 +350,7 @@ control HeavyHitters(inout metadata_t meta) {
     @hidden
     table heavy_flagging {
         key = {
-            meta.is_heavy_second : ternary;
+            is_second : ternary;
             meta.heavy_own_0 : ternary;
             meta.heavy_own_1 : ternary;
             meta.heavy_count_0_1[15:15] : ternary;
@@ -378,9 +381,8 @@ control HeavyHitters(inout metadata_t meta) {
     }
 
     @hidden
-    action take_place(bit<1> way) {
-        meta.heavy_takes = 1;
-        meta.heavy_way = way;
+    action take_place(bit<8> copy) {
+        meta.heavy_copy = copy;
     }
 
     // A packet without a place: the way with the smaller estimate, the first of equal ones, if there is a chance for it.
@@ -398,8 +400,8 @@ control HeavyHitters(inout metadata_t meta) {
         actions = { take_place; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (0, 0, 0, 1, _, 0, _) : take_place(0);
-            (0, 0, 1, _, 1, _, 0) : take_place(1);
+            (0, 0, 0, 1, _, 0, _) : take_place(HEAVY_SECOND_0);
+            (0, 0, 1, _, 1, _, 0) : take_place(HEAVY_SECOND_1);
         }
         size = 2;
     }
@@ -409,7 +411,9 @@ control HeavyHitters(inout metadata_t meta) {
         hash_place();
         split_time();
         heavy_epochs.apply();
-        heavy_limits.apply();
+        if (is_counted == 1) {
+            heavy_limits.apply();
+        }
         meta.heavy_before = 1;
         if (meta.is_heavy_asked == 1) {
             heavy_owning_0.apply();
@@ -444,9 +448,6 @@ control HeavyHitters(inout metadata_t meta) {
             heavy_flagging.apply();
             compare_chances();
             heavy_taking.apply();
-            if (meta.heavy_before == 0) {
-                meta.heavy_reports = 1;
-            }
         }
     }
 }

@@ -11,20 +11,22 @@
     bit<32> armed_passes; \
     bit<1> is_armed;
 
-// Of `heavy_hitter.p4`. Places of a way:
+// Of `heavy_hitter.p4`. What a copy of a packet is for, as bits of the octet that the header between both sides of Tofino has behind the rule: a second
+// pass that takes the place of a way, or the message that the flow has become heavy.
+#define HEAVY_SECOND_0 0x30
+#define HEAVY_SECOND_1 0x38
+#define HEAVY_EVENT 0x04
+// Places of a way:
 #ifndef SIZE_HEAVY
 #define SIZE_HEAVY 4096
 #define HEAVY_BITS 12
 #define HEAVY_FLAG_BITS 13
 #endif
 #define HEAVY_METADATA \
-    bit<32> heavy_key; \
-    KEPT_IN_SECOND_PASS bit<8> heavy_weight; \
-    KEPT_IN_SECOND_PASS bit<1> is_heavy_second; \
-    KEPT_IN_SECOND_PASS bit<1> heavy_way; \
-    bit<1> heavy_takes; \
-    bit<1> heavy_reports; \
-    bit<16> heavy_units; \
+    bit<32> heavy_time; \
+    bit<8> heavy_weight; \
+    KEPT_IN_COPY bit<8> heavy_copy; \
+    KEPT_IN_COPY bit<16> heavy_units; \
     bit<1> is_heavy_asked; \
     bit<16> heavy_full; \
     bit<16> heavy_half; \

@@ -53,11 +53,12 @@
 #include "closed.p4"
 #include "cpu_port.p4"
 #include "verdict.p4"
-#ifdef HEAVY_HITTERS
-#include "heavy_hitter.p4"
-#define IS_FIRST_PASS (meta.is_heavy_second == 0)
+#ifdef SOFTWARE_PORT
+#include "armed.p4"
+#include "leaving.p4"
+#define STAYS (meta.leaves == 0)
 #else
-#define IS_FIRST_PASS true
+#define STAYS true
 #endif
 
 control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
@@ -97,8 +98,10 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #ifdef FIREWALL
     Firewall() firewall;
 #endif
-#ifdef HEAVY_HITTERS
-    HeavyHitters() heavy;
+#ifdef SOFTWARE_PORT
+    ArmedRules() armed;
+    PacketLimit() packet_limit;
+    Leaving() leaving;
 #endif
 
     apply {
@@ -184,16 +187,12 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         if (IS_SOUND) {
             forwarding.apply(meta);
         }
-        // A second pass has the colour of the first, and is not counted again.
-        if (IS_SOUND && IS_FIRST_PASS) {
+#ifdef SOFTWARE_PORT
+        armed.apply(meta);
+        packet_limit.apply(meta);
+#else
+        if (IS_SOUND && STAYS) {
             metering.apply(meta);
-        }
-#ifdef HEAVY_HITTERS
-        // What a rule matches counts as a packet, also where it is dropped for its rate.
-        if (IS_SOUND && meta.rule != 0) {
-            meta.heavy_key = (bit<32>)meta.rule;
-            meta.heavy_weight = 1;
-            heavy.apply(meta);
         }
 #endif
 #endif
@@ -215,6 +214,12 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #ifdef VXLAN
         vxlan_addition.apply(hdr, meta TARGET_ARGUMENTS);
 #endif
+#ifdef SOFTWARE_PORT
+        leaving.apply(meta);
+        if (IS_SOUND && STAYS) {
+            metering.apply(meta);
+        }
+#endif
         // Either says the queue: neither waits for the other then.
         if (meta.punt != PuntReason.NONE) {
             punting.apply(meta TARGET_ARGUMENTS);
@@ -222,9 +227,14 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             queueing.apply(meta TARGET_ARGUMENTS);
         }
 #endif
+#ifdef SOFTWARE_PORT
+        if (meta.leaves == 1) {
+            DROP_PACKET
+        } else
+#endif
         verdict.apply(meta TARGET_ARGUMENTS);
 #ifndef PROFILE_DIRECT
-        if (IS_SOUND && IS_FIRST_PASS) {
+        if (IS_SOUND && STAYS) {
             pre_qos.apply(meta.rule);
         }
 #endif

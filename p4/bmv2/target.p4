@@ -71,6 +71,7 @@ struct pair_t {
 #define RANDOM_DRAW(name, result) random(result, (bit<16>)0, (bit<16>)0xffff);
 // Time in units of 256 ns, modulo 2^32: simple_switch has it in microseconds, each of 125 / 32 units.
 #define TIME (bit<32>)((standard_metadata.ingress_global_timestamp * 125) >> 5)
+#define TIME_OF_EGRESS (bit<32>)((standard_metadata.egress_global_timestamp * 125) >> 5)
 
 // VerifyChecksum and ComputeChecksum do all of it.
 #define INNER_IPV4_CHECKSUM_BEGIN
@@ -79,6 +80,10 @@ struct pair_t {
 
 // Nothing but the frame goes from one side to the other: metadata do by themselves.
 #define TARGET_HEADERS
+#ifdef HEAVY_HITTERS
+#define TARGET_METADATA HEAVY_METADATA
+#else
 #define TARGET_METADATA
+#endif
 
 #endif

@@ -6,10 +6,23 @@
 #include "../contract/sizes.p4"
 #include "../blocks/headers.p4"
 #include "../blocks/pipeline.p4"
+#ifdef HEAVY_HITTERS
+#define HEAVY_OWNER metadata_t
+#include "../blocks/heavy_hitter.p4"
+#endif
 
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const bit<32> CPU_SESSION = 1;
 const bit<32> INSTANCE_INGRESS_CLONE = 1;
+#ifdef SOFTWARE_PORT
+// The mirroring session whose port is the software's.
+const bit<32> SOFTWARE_SESSION = 2;
+#endif
+#ifdef HEAVY_HITTERS
+const bit<32> INSTANCE_EGRESS_CLONE = 2;
+// Of a copy that says that a rule has become heavy: Ethernet and the header of the CPU port.
+const bit<32> HEAVY_OCTETS = 24;
+#endif
 
 parser UpfParser(
     packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
@@ -46,17 +59,13 @@ control UpfIngressMain(
         if (standard_metadata.parser_error != error.NoError) {
             meta.is_cut_short = 1;
         }
-#ifdef HEAVY_HITTERS
+#ifdef SOFTWARE_PORT
         meta.time = TIME;
 #endif
         upf.apply(hdr, meta, standard_metadata);
-#ifdef HEAVY_HITTERS
-        if (meta.heavy_reports == 1) {
-            digest<heavy_flow_t>(1, { meta.heavy_key, meta.heavy_units });
-        }
-        if (meta.heavy_takes == 1 && meta.drop_reason == DropReason.NONE) {
-            meta.is_heavy_second = 1;
-            resubmit_preserving_field_list(2);
+#ifdef SOFTWARE_PORT
+        if (meta.leaves == 1) {
+            clone_preserving_field_list(CloneType.I2E, SOFTWARE_SESSION, 1);
         } else
 #endif
         if (meta.notify == 1 && meta.is_cut_short == 0) {
@@ -73,14 +82,44 @@ control UpfEgressMain(
     PostQosAccounting() post_qos;
     QueueCounting() queues;
     PushCpuHeader() push;
+#ifdef HEAVY_HITTERS
+    PushHeavyHitter() push_heavy;
+    HeavyHitters() heavy;
+#endif
 
     apply {
         bit<1> is_original = 1;
+#ifdef HEAVY_HITTERS
+        bit<1> is_second = 0;
+        bit<1> second_way = 0;
+        bit<1> is_counted = 0;
+#endif
         if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE) {
             is_original = 0;
             // A copy is the frame as it came: what is wrong in it stays so.
             meta.bad_checksum = true;
         }
+#ifdef SOFTWARE_PORT
+        if (is_original == 0 && meta.leaves == 1) {
+            // As it came.
+        } else
+#endif
+#ifdef HEAVY_HITTERS
+        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
+            if (meta.heavy_copy == HEAVY_EVENT) {
+                push_heavy.apply(hdr.ethernet, hdr.cpu, meta.heavy_units, meta.rule);
+                truncate(HEAVY_OCTETS);
+            } else {
+                // A second pass has done then what it is for.
+                is_second = 1;
+                is_counted = 1;
+                if (meta.heavy_copy == HEAVY_SECOND_1) {
+                    second_way = 1;
+                }
+                mark_to_drop(standard_metadata);
+            }
+        } else
+#endif
         if (is_original == 0 || meta.punt != PuntReason.NONE) {
             push.apply(hdr.ethernet, hdr.cpu, meta.punt, is_original, meta.ingress_port, meta.rule);
         } else {
@@ -93,7 +132,24 @@ control UpfEgressMain(
 #else
             post_qos.apply(meta.rule);
 #endif
+#ifdef HEAVY_HITTERS
+            if (meta.rule != 0) {
+                is_counted = 1;
+            }
+#endif
         }
+#ifdef HEAVY_HITTERS
+        meta.heavy_time = TIME_OF_EGRESS;
+        meta.heavy_weight = 1;
+        meta.heavy_copy = 0;
+        heavy.apply(meta, (bit<32>)meta.rule, is_counted, is_second, second_way);
+        if (meta.heavy_before == 0) {
+            meta.heavy_copy = HEAVY_EVENT;
+        }
+        if (meta.heavy_copy != 0) {
+            clone_preserving_field_list(CloneType.E2E, CPU_SESSION, 1);
+        }
+#endif
     }
 }
 

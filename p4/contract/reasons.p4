@@ -80,6 +80,16 @@ enum bit<8> PuntReason {
     TTL_EXPIRED = 5,
     // ARP.
     ARP = 6
+#ifdef SOFTWARE_PORT
+    ,
+    // In no header: the frame goes to the software's port as it came.
+    SOFTWARE = 8
+#endif
+#ifdef HEAVY_HITTERS
+    ,
+    // A copy of a packet with which its rule has become heavy.
+    HEAVY_HITTER = 7
+#endif
 }
 
 // What a frame from the CPU port asks for: `code` of its header.

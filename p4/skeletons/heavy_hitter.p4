@@ -1,5 +1,5 @@
-// The block `heavy_hitter` by itself, for either target: a frame names its flow and what it counts, and leaves by port 1. A flow that has become heavy is
-// a digest.
+// The block `heavy_hitter` by itself at egress, for either target: a frame names its flow and what it counts, and leaves by port 1. A copy of it is a second
+// pass, or says that its flow has become heavy.
 //
 // The compiler's target is chosen by SKELETON_TOFINO.
 
@@ -14,6 +14,8 @@
 #include "../blocks/optional_metadata.p4"
 
 #define PORT_OUT 1
+// Of copies.
+#define COPY_SESSION 1
 
 header frame_h {
     bit<48> destination;
@@ -23,129 +25,140 @@ header frame_h {
     bit<8> weight;
 }
 
-// In front of a frame that passes a second time. Tofino 1 has eight octets there.
-header second_pass_h {
-    bit<8> way;
+#ifdef SKELETON_TOFINO
+// In front of a frame on its way to the egress side, and of a copy that egress makes.
+header between_h {
+    bit<32> flow;
     bit<8> weight;
-    bit<48> padding;
+    // Bits of HEAVY_SECOND_0, HEAVY_SECOND_1 and HEAVY_EVENT.
+    @padding bit<2> padding;
+    bit<1> is_counted;
+    bit<1> is_second;
+    bit<1> way;
+    bit<1> is_event;
+    @padding bit<2> padding_too;
+    bit<16> units;
 }
 
-// The event that a flow has become heavy.
-struct heavy_flow_t {
+header copy_h {
     bit<32> flow;
+    bit<8> weight;
+    bit<8> what;
     bit<16> units;
 }
 
 struct headers_t {
-    second_pass_h second_pass;
+    between_h between;
+    frame_h frame;
+}
+
+struct no_metadata_t {}
+
+struct metadata_t {
+    between_h between;
+    HEAVY_METADATA
+    MirrorId_t copy_session;
+}
+#else
+struct headers_t {
     frame_h frame;
 }
 
 struct metadata_t {
-    bit<32> time;
     HEAVY_METADATA
 }
+#endif
 
+#define HEAVY_OWNER metadata_t
 #include "../blocks/heavy_hitter.p4"
 
 #ifdef SKELETON_TOFINO
 parser SkeletonIngressParser(
-    packet_in pkt, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md
+    packet_in pkt, out headers_t hdr, out no_metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md
 ) {
     state start {
         pkt.extract(ig_intr_md);
-        transition select(ig_intr_md.resubmit_flag) {
-            1 : second_pass;
-            default : first_pass;
-        }
-    }
-
-    state first_pass {
         pkt.advance(PORT_METADATA_SIZE);
-        transition frame;
-    }
-
-    state second_pass {
-        pkt.extract(hdr.second_pass);
-        transition frame;
-    }
-
-    state frame {
         pkt.extract(hdr.frame);
         transition accept;
     }
 }
 
 control SkeletonIngress(
-    inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
+    inout headers_t hdr, inout no_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
     in ingress_intrinsic_metadata_from_parser_t from_parser, inout ingress_intrinsic_metadata_for_deparser_t deparser,
     inout ingress_intrinsic_metadata_for_tm_t traffic_manager
 ) {
-    HeavyHitters() heavy;
-
     apply {
-        meta.time = TIME;
-        meta.heavy_key = hdr.frame.flow;
-        if (hdr.second_pass.isValid()) {
-            meta.is_heavy_second = 1;
-            meta.heavy_way = hdr.second_pass.way[0:0];
-            meta.heavy_weight = hdr.second_pass.weight;
-            hdr.second_pass.setInvalid();
-        } else {
-            meta.heavy_weight = hdr.frame.weight;
-        }
-        heavy.apply(meta);
-        if (meta.heavy_takes == 1) {
-            deparser.resubmit_type = 1;
-        }
-        if (meta.heavy_reports == 1) {
-            deparser.digest_type = 1;
-        }
+        hdr.between.setValid();
+        hdr.between.flow = hdr.frame.flow;
+        hdr.between.weight = hdr.frame.weight;
+        hdr.between.is_counted = 1;
+        hdr.between.is_second = 0;
+        hdr.between.way = 0;
+        hdr.between.is_event = 0;
+        hdr.between.units = 0;
         traffic_manager.ucast_egress_port = PORT_OUT;
     }
 }
 
 control SkeletonIngressDeparser(
-    packet_out pkt, inout headers_t hdr, in metadata_t meta, in ingress_intrinsic_metadata_for_deparser_t deparser
+    packet_out pkt, inout headers_t hdr, in no_metadata_t meta, in ingress_intrinsic_metadata_for_deparser_t deparser
 ) {
-    Resubmit(1) second_pass;
-    Digest<heavy_flow_t>(1) heavy_flow;
-
     apply {
-        if (deparser.resubmit_type == 1) {
-            second_pass.emit<second_pass_h>({ 7w0 ++ meta.heavy_way, meta.heavy_weight, 0 });
-        }
-        if (deparser.digest_type == 1) {
-            heavy_flow.pack({ meta.heavy_key, meta.heavy_units });
-        }
-        pkt.emit(hdr.frame);
+        pkt.emit(hdr);
     }
 }
 
-struct no_headers_t {}
-struct no_metadata_t {}
-
 parser SkeletonEgressParser(
-    packet_in pkt, out no_headers_t hdr, out no_metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md
+    packet_in pkt, out headers_t hdr, out metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md
 ) {
     state start {
         pkt.extract(eg_intr_md);
+        pkt.extract(meta.between);
+        meta.heavy_weight = meta.between.weight;
+        pkt.extract(hdr.frame);
         transition accept;
     }
 }
 
 control SkeletonEgress(
-    inout no_headers_t hdr, inout no_metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
+    inout headers_t hdr, inout metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
     in egress_intrinsic_metadata_from_parser_t from_parser, inout egress_intrinsic_metadata_for_deparser_t deparser,
     inout egress_intrinsic_metadata_for_output_port_t output_port
 ) {
-    apply {}
+    HeavyHitters() heavy;
+
+    apply {
+        if (meta.between.is_second == 1) {
+            deparser.drop_ctl = 1;
+        }
+        meta.heavy_time = TIME_OF_EGRESS;
+        heavy.apply(meta, meta.between.flow, meta.between.is_counted, meta.between.is_second, meta.between.way);
+        if (meta.heavy_before == 0) {
+            deparser.mirror_type = 1;
+            meta.copy_session = COPY_SESSION;
+            meta.heavy_copy = HEAVY_EVENT;
+        } else if (meta.heavy_copy != 0) {
+            deparser.mirror_type = 1;
+            meta.copy_session = COPY_SESSION;
+        }
+    }
 }
 
 control SkeletonEgressDeparser(
-    packet_out pkt, inout no_headers_t hdr, in no_metadata_t meta, in egress_intrinsic_metadata_for_deparser_t deparser
+    packet_out pkt, inout headers_t hdr, in metadata_t meta, in egress_intrinsic_metadata_for_deparser_t deparser
 ) {
-    apply {}
+    Mirror() mirror;
+
+    apply {
+        if (deparser.mirror_type == 1) {
+            mirror.emit<copy_h>(
+                meta.copy_session, { meta.between.flow, meta.heavy_weight, meta.heavy_copy, meta.heavy_units }
+            );
+        }
+        pkt.emit(hdr.frame);
+    }
 }
 
 Pipeline(
@@ -171,22 +184,7 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 control SkeletonIngress(
     inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
 ) {
-    HeavyHitters() heavy;
-
     apply {
-        meta.time = TIME;
-        meta.heavy_key = hdr.frame.flow;
-        if (meta.is_heavy_second == 0) {
-            meta.heavy_weight = hdr.frame.weight;
-        }
-        heavy.apply(meta);
-        if (meta.heavy_reports == 1) {
-            digest<heavy_flow_t>(1, { meta.heavy_key, meta.heavy_units });
-        }
-        if (meta.heavy_takes == 1) {
-            meta.is_heavy_second = 1;
-            resubmit_preserving_field_list(2);
-        }
         standard_metadata.egress_spec = PORT_OUT;
     }
 }
@@ -194,7 +192,32 @@ control SkeletonIngress(
 control SkeletonEgress(
     inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
 ) {
-    apply {}
+    HeavyHitters() heavy;
+
+    apply {
+        bit<1> is_second = 0;
+        bit<1> way = 0;
+        bit<1> is_counted = 1;
+        if (meta.heavy_copy == HEAVY_EVENT) {
+            is_counted = 0;
+        } else if (meta.heavy_copy != 0) {
+            is_second = 1;
+            if (meta.heavy_copy == HEAVY_SECOND_1) {
+                way = 1;
+            }
+            mark_to_drop(standard_metadata);
+        }
+        meta.heavy_time = TIME_OF_EGRESS;
+        meta.heavy_weight = hdr.frame.weight;
+        meta.heavy_copy = 0;
+        heavy.apply(meta, hdr.frame.flow, is_counted, is_second, way);
+        if (meta.heavy_before == 0) {
+            meta.heavy_copy = HEAVY_EVENT;
+        }
+        if (meta.heavy_copy != 0) {
+            clone_preserving_field_list(CloneType.E2E, COPY_SESSION, 1);
+        }
+    }
 }
 
 control SkeletonDeparser(packet_out pkt, in headers_t hdr) {

@@ -12,7 +12,11 @@
 // So does the resubmission header.
 #define KEPT_IN_SECOND_PASS
 // A mirroring session is named by a field.
+#ifdef SOFTWARE_PORT
+#define TARGET_METADATA MirrorId_t copy_session; bit<8> copy_reason;
+#else
 #define TARGET_METADATA MirrorId_t copy_session;
+#endif
 
 // What the target is told by: handed on to the blocks that decide where a packet goes.
 #define TARGET_PARAMS \
@@ -67,6 +71,7 @@ struct pair_t {
 #define RANDOM_DRAW(name, result) result = name.get();
 // Time in units of 256 ns, modulo 2^32.
 #define TIME ig_intr_md.ingress_mac_tstamp[39:8]
+#define TIME_OF_EGRESS from_parser.global_tstamp[39:8]
 
 // The deparser needs the sum of what does not change; the parser checks the whole.
 #define INNER_IPV4_CHECKSUM_BEGIN \
@@ -86,6 +91,8 @@ header bridge_h {
     bit<32> rule;
     bit<32> cell;
     bit<8> bank;
+#elif defined(HEAVY_HITTERS)
+    bit<32> rule;
 #else
     bit<24> rule;
 #endif
@@ -93,9 +100,35 @@ header bridge_h {
     bit<1> is_original;
     // 1: the control plane chose the port and the queue itself.
     bit<1> is_sent;
+#ifdef HEAVY_HITTERS
+    // 1: it counts for its rule, or it is the second pass of one that did.
+    bit<1> is_heavy_counted;
+    bit<1> is_heavy_second;
+    // Of a second pass.
+    bit<1> heavy_way;
+    // 1: a copy that says that its rule has become heavy.
+    bit<1> is_heavy_event;
+    @padding bit<1> padding;
+    bit<9> ingress_port;
+    // Of that.
+    bit<16> heavy_units;
+#else
     @padding bit<5> padding;
     bit<9> ingress_port;
+#endif
 }
+
+#ifdef HEAVY_HITTERS
+// The same in front of a copy of a packet that leaves: a second pass, or an event.
+header heavy_copy_h {
+    bit<8> punt;
+    bit<32> rule;
+    // The bits from `is_original` on.
+    bit<8> what;
+    bit<8> ingress_port;
+    bit<16> heavy_units;
+}
+#endif
 
 #define TARGET_HEADERS bridge_h bridge;
 

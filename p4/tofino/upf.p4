@@ -10,9 +10,14 @@
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const MirrorId_t CPU_SESSION = 1;
 const bit<3> MIRROR_COPY = 1;
+#ifdef SOFTWARE_PORT
+// The mirroring session whose port is the software's.
+const MirrorId_t SOFTWARE_SESSION = 2;
+#endif
 #ifdef HEAVY_HITTERS
-const bit<3> HEAVY_SECOND_PASS = 1;
-const bit<3> HEAVY_DIGEST = 1;
+#define BRIDGE_RULE meta.bridge.rule[23:0]
+#else
+#define BRIDGE_RULE meta.bridge.rule
 #endif
 
 struct egress_headers_t {
@@ -22,7 +27,16 @@ struct egress_headers_t {
 
 struct egress_metadata_t {
     bridge_h bridge;
+#ifdef HEAVY_HITTERS
+    HEAVY_METADATA
+    MirrorId_t copy_session;
+#endif
 }
+
+#ifdef HEAVY_HITTERS
+#define HEAVY_OWNER egress_metadata_t
+#include "../blocks/heavy_hitter.p4"
+#endif
 
 parser UpfIngressParser(
     packet_in pkt, out headers_t hdr, out metadata_t meta, out ingress_intrinsic_metadata_t ig_intr_md
@@ -32,37 +46,12 @@ parser UpfIngressParser(
 
 #include "../blocks/parser.p4"
 
-#ifdef HEAVY_HITTERS
-    state start {
-        pkt.extract(ig_intr_md);
-        meta.ingress_port = ig_intr_md.ingress_port;
-        transition select(ig_intr_md.resubmit_flag) {
-            1 : second_pass;
-            default : first_pass;
-        }
-    }
-
-    state first_pass {
-        pkt.advance(PORT_METADATA_SIZE);
-        transition frame;
-    }
-
-    state second_pass {
-        second_pass_h kept;
-        pkt.extract(kept);
-        meta.is_heavy_second = 1;
-        meta.heavy_way = kept.way[0:0];
-        meta.color = kept.color;
-        transition frame;
-    }
-#else
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         meta.ingress_port = ig_intr_md.ingress_port;
         transition frame;
     }
-#endif
 }
 
 #ifdef PROFILE_DIRECT
@@ -91,16 +80,15 @@ control UpfIngressMain(
         if (from_parser.parser_err != PARSER_ERROR_OK) {
             meta.is_cut_short = 1;
         }
-#ifdef HEAVY_HITTERS
+#ifdef SOFTWARE_PORT
         meta.time = TIME;
 #endif
         upf.apply(hdr, meta, traffic_manager, deparser);
-#ifdef HEAVY_HITTERS
-        if (meta.heavy_reports == 1) {
-            deparser.digest_type = HEAVY_DIGEST;
-        }
-        if (meta.heavy_takes == 1 && meta.drop_reason == DropReason.NONE) {
-            deparser.resubmit_type = HEAVY_SECOND_PASS;
+#ifdef SOFTWARE_PORT
+        if (meta.leaves == 1) {
+            deparser.mirror_type = MIRROR_COPY;
+            meta.copy_session = SOFTWARE_SESSION;
+            meta.copy_reason = (bit<8>)PuntReason.SOFTWARE;
         } else
 #endif
         if (meta.notify == 1 && meta.is_cut_short == 0) {
@@ -116,7 +104,20 @@ control UpfIngressMain(
             hdr.bridge.is_sent = 0;
         }
         hdr.bridge.ingress_port = meta.ingress_port;
+#ifdef HEAVY_HITTERS
+        hdr.bridge.rule = (bit<32>)meta.rule;
+        if (meta.punt == PuntReason.NONE && meta.rule != 0) {
+            hdr.bridge.is_heavy_counted = 1;
+        } else {
+            hdr.bridge.is_heavy_counted = 0;
+        }
+        hdr.bridge.is_heavy_second = 0;
+        hdr.bridge.heavy_way = 0;
+        hdr.bridge.is_heavy_event = 0;
+        hdr.bridge.heavy_units = 0;
+#else
         hdr.bridge.rule = meta.rule;
+#endif
 #ifdef PROFILE_DIRECT
         hdr.bridge.cell = meta.post_qos_cell;
         if (meta.is_counted == 1) {
@@ -137,23 +138,19 @@ control UpfIngressDeparser(
     Checksum() underlay_checksum;
 #endif
     Mirror() mirror;
-#ifdef HEAVY_HITTERS
-    Resubmit(HEAVY_SECOND_PASS) second_pass;
-    Digest<heavy_flow_t>(HEAVY_DIGEST) heavy_flow;
-#endif
 
     apply {
-#ifdef HEAVY_HITTERS
-        if (deparser.resubmit_type == HEAVY_SECOND_PASS) {
-            second_pass.emit<second_pass_h>({ 7w0 ++ meta.heavy_way, meta.heavy_weight, meta.color, 0 });
-        }
-        if (deparser.digest_type == HEAVY_DIGEST) {
-            heavy_flow.pack({ meta.heavy_key, meta.heavy_units });
-        }
-#endif
         if (deparser.mirror_type == MIRROR_COPY) {
 #ifdef PROFILE_DIRECT
             mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, 0, 0, meta.ingress_port});
+#elif defined(HEAVY_HITTERS)
+            mirror.emit<bridge_h>(
+                meta.copy_session, {(PuntReason)0, (bit<32>)meta.rule, 0, 0, 0, 0, 0, 0, 0, meta.ingress_port, 0}
+            );
+#elif defined(SOFTWARE_PORT)
+            mirror.emit<bridge_h>(
+                meta.copy_session, {(PuntReason)meta.copy_reason, meta.rule, 0, 0, 0, meta.ingress_port}
+            );
 #else
             mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, meta.ingress_port});
 #endif
@@ -191,6 +188,9 @@ parser UpfEgressParser(
     state start {
         pkt.extract(eg_intr_md);
         pkt.extract(meta.bridge);
+#ifdef HEAVY_HITTERS
+        meta.heavy_weight = 1;
+#endif
         pkt.extract(hdr.ethernet);
         transition accept;
     }
@@ -204,11 +204,28 @@ control UpfEgressMain(
     PostQosAccounting() post_qos;
     QueueCounting() queues;
     PushCpuHeader() push;
+#ifdef HEAVY_HITTERS
+    PushHeavyHitter() push_heavy;
+    HeavyHitters() heavy;
+#endif
 
     apply {
+#ifdef HEAVY_HITTERS
+        if (meta.bridge.is_heavy_event == 1) {
+            push_heavy.apply(hdr.ethernet, hdr.cpu, meta.bridge.heavy_units, meta.bridge.rule[23:0]);
+        } else if (meta.bridge.is_heavy_second == 1) {
+            // A second pass is a copy, which has done what it is for.
+            deparser.drop_ctl = 1;
+        } else
+#endif
+#ifdef SOFTWARE_PORT
+        if (meta.bridge.punt == PuntReason.SOFTWARE) {
+            // As it came.
+        } else
+#endif
         if (meta.bridge.is_original == 0 || meta.bridge.punt != PuntReason.NONE) {
             push.apply(
-                hdr.ethernet, hdr.cpu, meta.bridge.punt, meta.bridge.is_original, meta.bridge.ingress_port, meta.bridge.rule
+                hdr.ethernet, hdr.cpu, meta.bridge.punt, meta.bridge.is_original, meta.bridge.ingress_port, BRIDGE_RULE
             );
         } else {
             if (meta.bridge.is_sent == 0) {
@@ -217,9 +234,23 @@ control UpfEgressMain(
 #ifdef PROFILE_DIRECT
             post_qos.apply(meta.bridge.rule, meta.bridge.bank, meta.bridge.cell);
 #else
-            post_qos.apply(meta.bridge.rule);
+            post_qos.apply(BRIDGE_RULE);
 #endif
         }
+#ifdef HEAVY_HITTERS
+        meta.heavy_time = TIME_OF_EGRESS;
+        heavy.apply(
+            meta, meta.bridge.rule, meta.bridge.is_heavy_counted, meta.bridge.is_heavy_second, meta.bridge.heavy_way
+        );
+        if (meta.heavy_before == 0) {
+            deparser.mirror_type = MIRROR_COPY;
+            meta.copy_session = CPU_SESSION;
+            meta.heavy_copy = HEAVY_EVENT;
+        } else if (meta.heavy_copy != 0) {
+            deparser.mirror_type = MIRROR_COPY;
+            meta.copy_session = CPU_SESSION;
+        }
+#endif
     }
 }
 
@@ -227,7 +258,16 @@ control UpfEgressDeparser(
     packet_out pkt, inout egress_headers_t hdr, in egress_metadata_t meta,
     in egress_intrinsic_metadata_for_deparser_t deparser
 ) {
+#ifdef HEAVY_HITTERS
+    Mirror() mirror;
+
+#endif
     apply {
+#ifdef HEAVY_HITTERS
+        if (deparser.mirror_type == MIRROR_COPY) {
+            mirror.emit<heavy_copy_h>(meta.copy_session, { 0, meta.bridge.rule, meta.heavy_copy, 0, meta.heavy_units });
+        }
+#endif
         pkt.emit(hdr);
     }
 }

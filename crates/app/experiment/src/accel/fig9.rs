@@ -5,18 +5,18 @@ use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use super::switch::Server;
 use crate::ExperimentError;
 use crate::cli::Common;
+use crate::hardware::accel_switch as hardware;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
 
 /// The traces of the paper: the part of PFCP messages in percent (table 2).
 const MIXES: [(&str, f64); 5] = [("A", 3.65), ("B", 12.53), ("C", 19.63), ("D", 28.86), ("E", 35.79)];
 
-/// Packets and messages a second that fill the port, in every mix: the paper's rate of IMIX packets (table 1). Mean
-/// packets of the traces are not published.
-const PORT: f64 = 11.94e6;
+/// Packets and messages a second that fill the port, in every mix.
+const PORT: f64 = hardware::FULL_PORT.value;
 
-/// Messages that wait for a server, at most: an assumption. Few beside the messages of a row.
-const QUEUE: usize = 1024;
+/// Messages that wait for a server, at most.
+const QUEUE: usize = hardware::QUEUE.value as usize;
 
 /// The designs, with the PFCP messages a second of their bound.
 const DESIGNS: [(&str, f64); 5] = [

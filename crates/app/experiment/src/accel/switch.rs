@@ -1,7 +1,7 @@
 //! A model of a switch in model time: a port, a pipeline, a port for recirculation. And a server with a queue.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use crate::events::{EventQueue, PICOS_PER_SECOND, Picos};
+use crate::hardware::accel_switch as hardware;
 
 /// Octets around a PFCP message on the wire: Ethernet with checksum, preamble and gap; IPv4; UDP.
 const AROUND: usize = 14 + 4 + 20 + 20 + 8;
@@ -14,31 +14,15 @@ pub(super) const fn on_wire(message: usize) -> usize {
     if octets < SHORTEST { SHORTEST } else { octets }
 }
 
-/// The rates and delays of the switch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Parameters {
-    /// Of the port, bit/s (AccelUPF section 5: 40 Gbit/s).
-    pub(super) port: f64,
-    /// Of the pipeline, packets a second: an assumption, below the clock of Tofino 1.
-    pub(super) pipeline: f64,
-    /// Of a pass, seconds: an assumption.
-    pub(super) delay: f64,
-    /// Of the port for recirculation, bit/s.
-    pub(super) recirculation: f64,
-}
-
-pub(super) const TOFINO: Parameters =
-    Parameters { port: 40e9, pipeline: 1e9, delay: 600e-9, recirculation: 100e9 };
-
 /// A resource that serves one thing after the other.
 #[derive(Clone, Copy, Default, Debug)]
 struct Resource {
-    free_at: f64,
+    free_at: Picos,
 }
 
 impl Resource {
     /// When something that arrives at this time is served.
-    fn serve(&mut self, at: f64, time: f64) -> f64 {
+    fn serve(&mut self, at: Picos, time: Picos) -> Picos {
         self.free_at = self.free_at.max(at) + time;
         self.free_at
     }
@@ -54,49 +38,28 @@ pub(super) struct Passage {
     pub(super) passes: u32,
 }
 
-/// A message on its way, by the time at which it enters the pipeline again.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Entering {
-    at: f64,
-    message: usize,
-    pass: u32,
-}
-
-impl Eq for Entering {}
-
-impl PartialOrd for Entering {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entering {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.at.total_cmp(&other.at).then(self.message.cmp(&other.message))
-    }
-}
-
-/// Messages that arrive one behind the other: for each, when its last bit has arrived, and when that of its answer has left.
-pub(super) fn pass(parameters: Parameters, messages: &[Passage]) -> Vec<(f64, f64)> {
-    let Parameters { port, pipeline, delay, recirculation } = parameters;
-    let bits = |octets: usize| octets as f64 * 8.0;
+/// Messages that arrive one behind the other: for each, the seconds after which its last bit has arrived, and that of its answer has left.
+pub(super) fn pass(messages: &[Passage]) -> Vec<(f64, f64)> {
+    let on_port = |octets: usize| octets as Picos * hardware::PORT.picos_of_octet();
     let (mut input, mut line, mut again, mut output) = <(Resource, Resource, Resource, Resource)>::default();
     let mut times: Vec<_> =
-        messages.iter().map(|message| (input.serve(0.0, bits(message.request) / port), 0.0)).collect();
-    let first = times.iter().enumerate().map(|(message, (at, _))| Entering { at: *at, message, pass: 1 });
-    // In the order of time: who comes again does not wait for who has not arrived.
-    let mut entering: BinaryHeap<_> = first.map(Reverse).collect();
-    while let Some(Reverse(Entering { at, message, pass })) = entering.pop() {
+        messages.iter().map(|message| (input.serve(0, on_port(message.request)), 0)).collect();
+    // The message, and which of its passes it is. Who comes again does not wait for who has not arrived. Nothing is random.
+    let mut entering: EventQueue<(usize, u32)> = EventQueue::with_seed(0);
+    times.iter().enumerate().for_each(|(message, (at, _))| entering.push(*at, (message, 1)));
+    while let Some((at, (message, pass))) = entering.pop() {
         let (Some(passage), Some(times)) = (messages.get(message), times.get_mut(message)) else { continue };
-        let passed = line.serve(at, 1.0 / pipeline) + delay;
+        let passed = line.serve(at, hardware::PIPELINE.picos_of_one()) + hardware::PASS.picos();
         if pass < passage.passes {
-            let at = again.serve(passed, bits(passage.request) / recirculation);
-            entering.push(Reverse(Entering { at, message, pass: pass + 1 }));
+            let octets = passage.request as Picos;
+            let at = again.serve(passed, octets * hardware::RECIRCULATION.picos_of_octet());
+            entering.push(at, (message, pass + 1));
         } else {
-            times.1 = output.serve(passed, bits(passage.answer) / port);
+            times.1 = output.serve(passed, on_port(passage.answer));
         }
     }
-    times
+    let seconds = |picos: Picos| picos as f64 / PICOS_PER_SECOND;
+    times.into_iter().map(|(arrived, left)| (seconds(arrived), seconds(left))).collect()
 }
 
 /// A server of PFCP messages with a queue: software, or the interface by which it writes rules.

@@ -9,13 +9,14 @@ use super::Size;
 use super::simulation::{Conditions, Found, Unit, run as simulate};
 use crate::ExperimentError;
 use crate::cli::Common;
+use crate::hardware::hybrid as hardware;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
 
-/// The driver's rate: the paper's, for rules of `hip4` (HiP4-UPF, table 4; docs/experiments.md).
-const CHANGES: u32 = 3442;
-/// The longest stay of a packet in software of another host (thesis, figure 14b: 0.45 to 0.85 ms).
-pub(super) const STAY: Span = Span::from_micros(650);
+/// Rule changes of the driver in a second.
+const CHANGES: u32 = hardware::CHANGES.value as u32;
+/// How long a packet stays in software of another host.
+pub(super) const STAY: Span = hardware::STAY.span();
 /// Slots of the thesis' detector at 144 KB.
 const SLOTS: usize = 16_384;
 

@@ -1,11 +1,10 @@
 //! A trace through a switch and its software, packet by packet, in simulated time. Placement and moves are those of the
 //! data plane (`causeway-hybrid`); the driver, the armed entries and the times are simulated here.
 
-use std::collections::VecDeque;
-
 use causeway_hybrid::{Command, Config, Moves, Placement, Rule};
 use causeway_types::{Direction, Seid, Span, Time};
 
+use crate::events::{EventQueue, picos, time};
 use crate::heavy::trace::{Packet, Profile, Trace};
 use crate::samples::Latencies;
 
@@ -134,7 +133,8 @@ struct Run<'a> {
     moves: Moves,
     placement: &'a mut dyn Placement,
     rules: Vec<OnSwitch>,
-    driver: VecDeque<(Time, Command)>,
+    /// The changes that the driver ends.
+    driver: EventQueue<Command>,
     driver_free: Time,
     next_reading: Time,
     next_decision: Time,
@@ -157,7 +157,7 @@ pub(super) fn run(
         moves: Moves::new(conditions.config),
         placement,
         rules: Vec::new(),
-        driver: VecDeque::new(),
+        driver: EventQueue::with_seed(seed),
         driver_free: Time::default(),
         next_reading: Time::default(),
         next_decision: Time::default(),
@@ -290,9 +290,8 @@ impl Run<'_> {
 
     /// The driver's changes, the readings and the decisions until now.
     fn progress(&mut self, now: Time) {
-        while self.driver.front().is_some_and(|(end, _)| *end <= now) {
-            let Some((end, command)) = self.driver.pop_front() else { break };
-            self.carry_out(end, command);
+        while let Some((end, command)) = self.driver.pop_until(picos(now)) {
+            self.carry_out(time(end), command);
         }
         if now >= self.next_reading {
             self.next_reading = now + self.conditions.reading;
@@ -334,7 +333,7 @@ impl Run<'_> {
             state.wished = now;
         }
         self.driver_free = self.driver_free.max(now) + self.conditions.change;
-        self.driver.push_back((self.driver_free, command));
+        self.driver.push(picos(self.driver_free), command);
     }
 
     fn carry_out(&mut self, now: Time, command: Command) {

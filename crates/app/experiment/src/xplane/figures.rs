@@ -1,20 +1,20 @@
 //! The figures of X-PLANE: the paper's points from named parts, then ours.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
-use causeway_types::{Span, Time};
+use causeway_types::Span;
 use causeway_xplane::local_state::{LocalStateConfig, LocalStateTable, Ticket, WriteTicket};
 use causeway_xplane::paging::{Left, Ring, RingConfig, RingRead};
 use causeway_xplane::state::{Meter, Rate};
 
 use super::path::{
-    Design, ENTRY, FLOWS, Found, Load, ONE_WAY, PASS, PER_OCTET, PICOS_PER_MICRO, Picos, Ports, STATE, alone,
-    flow, response, run, time,
+    Design, ENTRY, FLOWS, Found, Load, ONE_WAY, PASS, PER_OCTET, Ports, STATE, alone, flow, response, run,
 };
 use crate::ExperimentError;
 use crate::cli::Common;
+use crate::events::{EventQueue, PICOS_PER_MICRO, PICOS_PER_NANO, Picos, time};
+use crate::hardware::xplane as hardware;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
 use crate::samples::Latencies;
@@ -564,38 +564,35 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
 
 /// The most entries in use and the part of the packets that collide, at 490 Gbit/s.
 fn collide(buckets: usize, round_trip: f64, packets: u64, seed: u64) -> (usize, f64) {
-    let mut random = fastrand::Rng::with_seed(seed);
+    enum Event {
+        Response(Ticket),
+        Acknowledgement(WriteTicket),
+    }
+    let mut events = EventQueue::with_seed(seed);
     let config = LocalStateConfig { buckets, age_limit: Span::from_secs(1), seed };
     let mut table: LocalStateTable<u32, ()> = LocalStateTable::new(config);
-    let (mut responses, mut acknowledgements) = (VecDeque::new(), VecDeque::new());
     let rate = packets_of(490.0, MEAN).unwrap_or(1.0);
     let round_trip = (round_trip * PICOS_PER_MICRO) as Picos;
     let mut now = 0_f64;
     for _ in 0..packets {
-        now += -(1.0 - random.f64()).ln() / rate * PICOS_PER_MICRO;
+        now += -(1.0 - events.random().f64()).ln() / rate * PICOS_PER_MICRO;
         let at = now as Picos;
-        loop {
-            let response: Option<(Picos, Ticket)> = responses.front().copied().filter(|(due, _)| *due <= at);
-            let acknowledgement: Option<(Picos, WriteTicket)> =
-                acknowledgements.front().copied().filter(|(due, _)| *due <= at);
-            match (response, acknowledgement) {
-                (Some((due, ticket)), other) if other.is_none_or(|(later, _)| due <= later) => {
-                    responses.pop_front();
+        while let Some((due, event)) = events.pop_until(at) {
+            let write = match event {
+                Event::Response(ticket) => {
                     table.load(ticket, ());
                     table.update(ticket, |()| ());
-                    acknowledgements
-                        .extend(table.leave(time(due), ticket).map(|write| (due + round_trip, write.ticket)));
+                    table.leave(time(due), ticket)
                 }
-                (_, Some((due, ticket))) => {
-                    acknowledgements.pop_front();
-                    acknowledgements
-                        .extend(table.written(ticket).map(|write| (due + round_trip, write.ticket)));
-                }
-                _ => break,
+                Event::Acknowledgement(ticket) => table.written(ticket),
+            };
+            if let Some(write) = write {
+                events.push(due + round_trip, Event::Acknowledgement(write.ticket));
             }
         }
-        if let Ok(arrived) = table.arrive(time(at), &flow(&mut random, FLOWS, 0.0)) {
-            responses.push_back((at + round_trip, arrived.ticket));
+        let flow = flow(events.random(), FLOWS, 0.0);
+        if let Ok(arrived) = table.arrive(time(at), &flow) {
+            events.push(at + round_trip, Event::Response(arrived.ticket));
         }
     }
     (table.most_used(), table.collisions() as f64 / packets as f64)
@@ -684,7 +681,7 @@ fn release(packets: u32, reads: u32, load: f64) -> f64 {
     let entered = (0..packets).filter(|_| ring.enter().is_ok()).count();
     ring.notify(1, true);
     let mut ports = Ports::new();
-    let mut events: BinaryHeap<Reverse<(Picos, RingRead)>> = BinaryHeap::new();
+    let mut events: EventQueue<RingRead> = EventQueue::with_seed(0);
     // Traffic of others: responses of packets at equal gaps.
     let gap =
         if load > 0.0 { ((response(MEAN + ENTRY) * PER_OCTET) as f64 / load) as Picos } else { Picos::MAX };
@@ -692,9 +689,9 @@ fn release(packets: u32, reads: u32, load: f64) -> f64 {
     loop {
         while let Some(read) = ring.next_read() {
             let begin = if reads == 1 { ports.read(now, 0, STATE) } else { now };
-            events.push(Reverse((ports.read(begin, 0, MEAN) + PASS, read)));
+            events.push(ports.read(begin, 0, MEAN) + PASS, read);
         }
-        let Some(Reverse((time, read))) = events.pop() else { break };
+        let Some((time, read)) = events.pop() else { break };
         while others < time && load > 0.0 {
             ports.read(others, 0, MEAN + ENTRY);
             others += gap;
@@ -803,8 +800,10 @@ struct Limited {
 /// Measures UEs that are limited from a time on.
 fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: u64) -> Limited {
     const BIN: f64 = 0.5;
+    // Times are whole nanoseconds.
+    let picos = |nanos: f64| nanos as Picos * PICOS_PER_NANO;
     let mut bins = vec![0_u64; (until / BIN) as usize];
-    let mut random = fastrand::Rng::with_seed(seed);
+    let mut events: EventQueue<u8> = EventQueue::with_seed(seed);
     let (mut before, mut behind, mut worst) = (0.0, 0.0, 0.0_f64);
     let kbps = (limit * 1e3) as u64;
     let rate = Rate { kbps, burst: (kbps * 10_000_000) as i64 };
@@ -814,14 +813,14 @@ fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: 
         let config = LocalStateConfig { buckets: 2, age_limit: Span::from_secs(1), seed };
         let mut table: LocalStateTable<u32, Meter> = LocalStateTable::new(config);
         let mut memory = Meter::default();
-        let mut events: BinaryHeap<Reverse<(u64, u8)>> = BinaryHeap::new();
         let (mut reads, mut writing) = (VecDeque::new(), None);
-        let (mut next, mut octets) = (random.f64() * gap, [0_u64; 2]);
+        let (mut next, mut octets) = (events.random().f64() * gap, [0_u64; 2]);
         let begin = from * 1e9;
         let (end, mut is_metered) = (until * 1e9, false);
-        events.push(Reverse((next as u64, 0)));
-        while let Some(Reverse((now, kind))) = events.pop() {
-            let at = Time::from_nanos(now);
+        events.push(picos(next), 0);
+        while let Some((passed, kind)) = events.pop() {
+            let at = time(passed);
+            let now = at.as_nanos();
             if !is_metered && now as f64 >= begin {
                 // The limit is set while nothing of the UE is in the table: it begins with no tokens.
                 is_metered = true;
@@ -830,13 +829,15 @@ fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: 
             }
             match kind {
                 0 => {
-                    next += gap * (0.8 + 0.4 * random.f64());
+                    next += gap * (0.8 + 0.4 * events.random().f64());
                     if next < end {
-                        events.push(Reverse((next as u64, 0)));
+                        events.push(picos(next), 0);
                     }
                     if let Ok(arrived) = table.arrive(at, &ue) {
                         reads.push_back((arrived.ticket, memory));
-                        events.push(Reverse((now + 2_500 + random.u64(..1_000), 1)));
+                        let longer =
+                            events.random().u64(..hardware::SPREAD.span().as_nanos() as u64) * PICOS_PER_NANO;
+                        events.push(passed + hardware::ROUND_TRIP.picos() + longer, 1);
                     }
                 }
                 1 => {
@@ -856,13 +857,13 @@ fn limited(ues: u32, offered: f64, limit: f64, (from, until): (f64, f64), seed: 
                     }
                     if let Some(write) = table.leave(at, ticket) {
                         (memory, writing) = (write.state, Some(write.ticket));
-                        events.push(Reverse((now + 2_500, 2)));
+                        events.push(passed + hardware::ROUND_TRIP.picos(), 2);
                     }
                 }
                 _ => {
                     if let Some(write) = writing.take().and_then(|ticket| table.written(ticket)) {
                         (memory, writing) = (write.state, Some(write.ticket));
-                        events.push(Reverse((now + 2_500, 2)));
+                        events.push(passed + hardware::ROUND_TRIP.picos(), 2);
                     }
                 }
             }

@@ -4,15 +4,11 @@
 //! A port sends its packets one after the other in each direction; its adapter executes READs at their rate, and WRITEs at theirs, in
 //! order. Each step of a packet waits for the responses of the step before.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use causeway_types::{Span, Time};
+use causeway_types::Span;
 use causeway_xplane::local_state::{LocalStateConfig, LocalStateTable, Ticket, WriteTicket};
 
-/// Picoseconds.
-pub(super) type Picos = u64;
-pub(super) const PICOS_PER_MICRO: f64 = 1e6;
+use crate::events::{EventQueue, PICOS_PER_MICRO, PICOS_PER_SECOND, Picos, time};
+use crate::hardware::xplane as hardware;
 
 /// Octets around a UDP datagram on a link: preamble and start 8, Ethernet 14, FCS 4, gap 12 (IEEE 802.3), IPv4 20, UDP 8.
 const AROUND: u64 = 66;
@@ -22,19 +18,16 @@ const TRANSPORT: u64 = 12 + 4;
 const RETH: u64 = 16;
 /// AETH: an acknowledgement.
 const AETH: u64 = 4;
-/// Ports with a link and an adapter each (X 7.1).
-pub(super) const PORTS: u64 = 8;
-/// Picoseconds of an octet on a link of 100 Gbit/s (X 7.1).
-pub(super) const PER_OCTET: Picos = 80;
-/// READs: near 40 million a second and port (X 7.3).
-const PER_READ: Picos = 1_000_000 / 40;
-/// WRITEs: 120 million (X 7.3).
-const PER_WRITE: Picos = 1_000_000 / 120;
-/// Half of the round trip on idle links. X 7.3: 83 % of 3.1 us are the lookup; 0.19 us of these are the octets of a packet of 690 on the
-/// links, both ways, and the adapter.
-pub(super) const ONE_WAY: Picos = 1_190_000;
-/// A pass of the switch: half of the other 17 %, for a packet that comes and leaves.
-pub(super) const PASS: Picos = 265_000;
+/// Ports with a link and an adapter each.
+pub(super) const PORTS: u64 = hardware::PORTS.value as u64;
+/// Of an octet on a link.
+pub(super) const PER_OCTET: Picos = hardware::LINK.picos_of_octet();
+const PER_READ: Picos = hardware::READS.picos_of_one();
+const PER_WRITE: Picos = hardware::WRITES.picos_of_one();
+/// Half of the round trip on idle links.
+pub(super) const ONE_WAY: Picos = hardware::ONE_WAY.picos();
+/// A pass of the switch.
+pub(super) const PASS: Picos = hardware::PASS.picos();
 
 /// Octets of an entry beside the packet: an assumption. The paper names key (13 octets), action, state and buffer information (X 5.2), and no
 /// size.
@@ -259,7 +252,7 @@ struct Flight {
     ticket: Option<Ticket>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 enum Event {
     Packet(usize),
     Written(usize),
@@ -276,15 +269,13 @@ pub(super) fn run(load: &Load) -> Found {
 
 struct Run<'l> {
     load: &'l Load,
-    random: fastrand::Rng,
     ports: Ports,
     on_chip: OnChip,
     local: LocalStateTable<u32, ()>,
     flights: Vec<Flight>,
     free: Vec<usize>,
     writes: Vec<(WriteTicket, usize)>,
-    events: BinaryHeap<Reverse<(Picos, u64, Event)>>,
-    sequence: u64,
+    events: EventQueue<Event>,
     left: u64,
     on_chip_hits: u64,
     written: u64,
@@ -304,15 +295,13 @@ impl<'l> Run<'l> {
         };
         Self {
             load,
-            random: fastrand::Rng::with_seed(load.seed),
             ports: Ports::new(),
             on_chip: OnChip::new(on_chip),
             local: LocalStateTable::new(config),
             flights: Vec::new(),
             free: Vec::new(),
             writes: Vec::new(),
-            events: BinaryHeap::new(),
-            sequence: 0,
+            events: EventQueue::with_seed(load.seed),
             left: 0,
             on_chip_hits: 0,
             written: 0,
@@ -320,27 +309,22 @@ impl<'l> Run<'l> {
         }
     }
 
-    fn push(&mut self, time: Picos, event: Event) {
-        self.sequence += 1;
-        self.events.push(Reverse((time, self.sequence, event)));
-    }
-
     fn finish(mut self) -> Found {
         let Load { packets, rate, .. } = *self.load;
         // The table on the switch has seen the traffic for a while.
         if !self.on_chip.sets.is_empty() {
             for _ in 0..self.on_chip.sets.len() as u64 * 400 {
-                let flow = flow(&mut self.random, FLOWS, self.load.skew);
-                self.on_chip.has(flow, &mut self.random);
+                let flow = flow(self.events.random(), FLOWS, self.load.skew);
+                self.on_chip.has(flow, self.events.random());
             }
         }
         match rate {
             None => (0..IN_FLIGHT * PORTS as usize)
-                .for_each(|number| self.push(number as Picos * 1000, Event::Arrival)),
-            Some(_) => self.push(0, Event::Arrival),
+                .for_each(|number| self.events.push(number as Picos * 1000, Event::Arrival)),
+            Some(_) => self.events.push(0, Event::Arrival),
         }
         let mut marks = Vec::new();
-        while let Some(Reverse((now, _, event))) = self.events.pop() {
+        while let Some((now, event)) = self.events.pop() {
             let before = self.left;
             match event {
                 Event::Arrival => self.arrive(now),
@@ -373,13 +357,13 @@ impl<'l> Run<'l> {
     fn arrive(&mut self, now: Picos) {
         if let Some(rate) = self.load.rate {
             // Poisson arrivals.
-            let gap = -(1.0 - self.random.f64()).ln() / rate * PICOS_PER_MICRO;
-            self.push(now + gap as Picos, Event::Arrival);
+            let gap = -(1.0 - self.events.random().f64()).ln() / rate * PICOS_PER_MICRO;
+            self.events.push(now + gap as Picos, Event::Arrival);
         }
-        let is_slow = self.random.f64() < self.load.slow;
-        let flow = flow(&mut self.random, FLOWS, self.load.skew);
+        let is_slow = self.events.random().f64() < self.load.slow;
+        let flow = flow(self.events.random(), FLOWS, self.load.skew);
         // The first packet of a flow is not on the switch.
-        if !is_slow && self.on_chip.has(flow, &mut self.random) {
+        if !is_slow && self.on_chip.has(flow, self.events.random()) {
             self.on_chip_hits += 1;
             return self.leave(now + PASS, now, false);
         }
@@ -433,35 +417,29 @@ impl<'l> Run<'l> {
         };
         let done = self.ports.carry_out(now, port, operations);
         self.flights[number].step += 1;
-        self.push(done + PASS, Event::Packet(number));
+        self.events.push(done + PASS, Event::Packet(number));
     }
 
     fn write_state(&mut self, now: Picos, ticket: WriteTicket, port: usize) {
         self.written += 1;
         let done = self.ports.write(now, port, STATE, true);
         self.writes.push((ticket, port));
-        self.push(done, Event::Written(self.writes.len() - 1));
+        self.events.push(done, Event::Written(self.writes.len() - 1));
     }
 
     fn leave(&mut self, now: Picos, begun: Picos, is_slow: bool) {
         self.left += 1;
-        let seconds = (now - begun) as f64 / 1e12;
+        let seconds = (now - begun) as f64 / PICOS_PER_SECOND;
         if is_slow {
             self.found.slow.push(seconds);
         } else {
             self.found.fast.push(seconds);
         }
         if self.load.rate.is_none() {
-            self.push(now, Event::Arrival);
+            self.events.push(now, Event::Arrival);
         }
     }
 }
-
-/// The time of the local state table, which counts in nanoseconds.
-pub(super) const fn time(picos: Picos) -> Time {
-    Time::from_nanos(picos / 1000)
-}
-
 /// The time of a packet when there is no other.
 pub(super) fn alone(load: &Load, is_slow: bool) -> f64 {
     let mut ports = Ports::new();

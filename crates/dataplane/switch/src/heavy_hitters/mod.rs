@@ -3,7 +3,7 @@
 //! It is [`SwitchSliding`] with two [ways](WAYS) and three sub-windows of 2^28 ns ([`SUB_WINDOW`])
 //! in a window of 805 ms. A program that [has it](Program::with_heavy_hitters) finds nothing until a controller has written the
 //! [`entries`] of a configuration. An event is a flow that has become heavy ([`Finding::Report`]); a packet that takes
-//! a place passes ingress a second time ([`Finding::Takes`]).
+//! a place passes a second time ([`Finding::Takes`]).
 //!
 //! ```
 //! use causeway_switch::driver::Program;
@@ -170,7 +170,7 @@ pub fn entries(program: &Program, config: &SlidingConfig) -> Result<Vec<Update>,
 /// A packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// What places have of the flow's key: 15 bits.
+    /// What places have of the flow's key: 15 bits of that of [`SwitchSliding`], 16 of a rule's CRC.
     pub identity: u16,
     /// Its place in each way.
     pub places: [u32; WAYS],
@@ -181,11 +181,30 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A packet in its first pass, at the places that [`SwitchSliding`] gives the flow. A P4 switch takes them from CRCs of the key.
+    /// A packet of a rule in its first pass, as the pipeline of `p4/` counts it: one unit, at the places that CRC-32 and CRC-16 of the
+    /// rule's number in four octets say.
+    pub fn of_rule(rule: u32) -> Self {
+        let (long, short) = (!crc(rule, 0xedb8_8320, u32::MAX), crc(rule, 0xa001, 0));
+        let last_bits = PLACES as u32 - 1;
+        Self {
+            identity: (long >> 16) as u16,
+            places: [long & last_bits, short & last_bits],
+            weight: 1,
+            takes: None,
+        }
+    }
+
+    /// A packet in its first pass, at the places that [`SwitchSliding`] gives the flow.
     pub fn of(config: &SlidingConfig, key: Key, weight: u8) -> Self {
         let places = std::array::from_fn(|way| key.place(way, PLACES) as u32);
         Self { identity: config.identity(key), places, weight, takes: None }
     }
+}
+
+/// The hash of a rule by a CRC that begins with the lowest bit.
+fn crc(rule: u32, polynomial: u32, initial: u32) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ polynomial } else { crc >> 1 };
+    rule.to_be_bytes().iter().fold(initial, |crc, octet| (0..8).fold(crc ^ u32::from(*octet), step))
 }
 
 /// What a packet's pass found.

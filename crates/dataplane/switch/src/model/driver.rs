@@ -35,6 +35,12 @@ pub trait Pipeline {
     /// A packet is dequeued. Returns the frame to be transmitted.
     fn egress(&mut self, state: &mut State, now: Time, port: u16, packet: Self::Packet) -> Option<Vec<u8>>;
 
+    /// The copy that the program has made of the packet that it has just processed at egress, to be queued in its turn: a mirror of the
+    /// egress side.
+    fn take_copy(&mut self) -> Option<QueuedPacket<Self::Packet>> {
+        None
+    }
+
     /// Accounts for all traffic before `now`, since `touched` is about to be read or written. A no-op where each packet
     /// is received individually; for traffic that is computed on demand.
     fn settle(&mut self, _state: &mut State, _now: Time, _touched: Access<'_>) {}
@@ -82,14 +88,22 @@ pub struct Config {
     pub queue_room: u64,
 }
 
+/// What a packet in a queue has been through.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    recirculations: u8,
+    /// Of how many copies in a row that egress has made it is the last.
+    copies: u8,
+}
+
 /// A switch in memory.
 #[derive(Debug)]
 pub struct Model<P: Pipeline> {
     config: Config,
     state: State,
     pipeline: P,
-    /// Packets in queues, with the number of their recirculations.
-    ports: BTreeMap<u16, Port<(u8, P::Packet)>>,
+    /// Packets in queues, with what they have been through.
+    ports: BTreeMap<u16, Port<(Way, P::Packet)>>,
     operations: Vec<Operation>,
     /// Until when each resource is in use.
     in_use: HashMap<Resource, Time, RandomState>,
@@ -164,9 +178,10 @@ impl<P: Pipeline> Model<P> {
                     self.passes.digests_lost += 1;
                 }
             }
-            out.mirrors.into_iter().for_each(|copy| self.enqueue(now, pass.recirculations, copy));
+            let way = Way { recirculations: pass.recirculations, copies: 0 };
+            out.mirrors.into_iter().for_each(|copy| self.enqueue(now, way, copy));
             let Some(data) = out.resubmission else {
-                out.packets.into_iter().for_each(|packet| self.enqueue(now, pass.recirculations, packet));
+                out.packets.into_iter().for_each(|packet| self.enqueue(now, way, packet));
                 return;
             };
             self.passes.resubmitted += 1;
@@ -174,11 +189,11 @@ impl<P: Pipeline> Model<P> {
         }
     }
 
-    fn enqueue(&mut self, now: Time, recirculations: u8, packet: QueuedPacket<P::Packet>) {
+    fn enqueue(&mut self, now: Time, way: Way, packet: QueuedPacket<P::Packet>) {
         let QueuedPacket { port, queue, octets, packet } = packet;
         let rate = self.config.port_rate.filter(|_| port != self.config.cpu_port);
         let queues = self.ports.entry(port).or_insert_with(|| Port::new(rate, self.config.queue_room));
-        self.overflowed += u64::from(!queues.enqueue(now, queue, octets, (recirculations, packet)));
+        self.overflowed += u64::from(!queues.enqueue(now, queue, octets, (way, packet)));
     }
 
     /// Drops a packet whose program asks for more than it may.
@@ -253,21 +268,30 @@ impl<P: Pipeline> Model<P> {
 
     fn dequeue(&mut self, now: Time, port: u16) {
         let queued = self.ports.get_mut(&port).and_then(Port::dequeue);
-        let Some((recirculations, packet)) = queued else { return };
+        let Some((way, packet)) = queued else { return };
         self.state.begin_pass(Side::Egress);
         let frame = self.pipeline.egress(&mut self.state, now, port, packet);
+        let copy = self.pipeline.take_copy();
         if let Some(error) = self.state.bad_access() {
             return self.refuse(error.into());
+        }
+        if let Some(copy) = copy {
+            let most = self.bounds.egress_copies;
+            if way.copies >= most {
+                return self.refuse(Refused::EgressCopies { most });
+            }
+            self.passes.copied += 1;
+            self.enqueue(now, Way { copies: way.copies + 1, ..way }, copy);
         }
         let Some(frame) = frame else { return };
         if port == self.config.cpu_port {
             self.to_controller.push_back(frame);
         } else if let Some(again) = self.bounds.recirculation.filter(|again| again.port == port) {
-            if recirculations >= again.most {
+            if way.recirculations >= again.most {
                 return self.refuse(Refused::Recirculations { most: again.most });
             }
             self.passes.recirculated += 1;
-            let pass = Pass { recirculations: recirculations + 1, ..Pass::default() };
+            let pass = Pass { recirculations: way.recirculations + 1, ..Pass::default() };
             self.ingress(now, port, &frame, pass);
         } else {
             self.sent.push_back((now, port, frame));

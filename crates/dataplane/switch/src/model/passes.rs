@@ -17,6 +17,8 @@ pub struct Bounds {
     pub mirrors: u8,
     /// Octets of a mirrored copy; longer ones are truncated.
     pub mirror_octets: usize,
+    /// Copies that egress makes of a packet, of that copy, and so on.
+    pub egress_copies: u8,
     /// Octets of a digest. Tofino 1 allows [`DIGEST_OCTETS`].
     pub digest_octets: usize,
     /// Digests that wait for the controller; later ones are lost.
@@ -70,6 +72,14 @@ pub enum Refused {
         /// What it says.
         most: u8,
     },
+    /// More copies of copies at egress than the program says it needs.
+    #[error(
+        "egress copies a packet more than {most} times in a row, which is what the program says it needs"
+    )]
+    EgressCopies {
+        /// What it says.
+        most: u8,
+    },
     /// A digest that is too large.
     #[error("a digest of {octets} octets; the program says that it needs {most}")]
     Digest {
@@ -89,6 +99,8 @@ pub struct PassCounters {
     pub recirculated: u64,
     /// Mirrored copies.
     pub mirrored: u64,
+    /// Copies that egress has made.
+    pub copied: u64,
     /// Mirrored copies that were truncated.
     pub truncated: u64,
     /// Digests.

@@ -157,6 +157,9 @@ impl Bmv2 {
             runtime.add_to_value_set("UpfParser.local_underlay", u32::from_be_bytes(UNDERLAY));
         }
         runtime.add_mirroring(1, CPU);
+        if profile.has_software {
+            runtime.add_mirroring(2, SOFTWARE);
+        }
         let reasons = profile.drop_reasons();
         Self {
             runtime,
@@ -193,7 +196,9 @@ impl Bmv2 {
         let mut left = Vec::new();
         loop {
             let (by, octets) = self.next();
-            if by == CPU && octets.get(24..) == fence.get(14..) {
+            // Where software is behind the switch, that gets it, as it came.
+            let is_fence = by == CPU && octets.get(24..) == fence.get(14..);
+            if is_fence || by == SOFTWARE && octets == fence {
                 break;
             }
             left.push((by, octets));

@@ -1,7 +1,7 @@
 //! Packets through the tables of the UPF's P4 program, in every profile: on the model, and on BMv2 where it is installed.
 //!
 //! Both get the same entries and the same packets, and must do the same: frames octet by octet, drop reasons, counters. What the
-//! model does not run (tunnels over IPv6, applications for all UEs at once, filters of one session each, heavy hitters in a whole pipeline) is asked of BMv2 alone.
+//! model does not run (tunnels over IPv6, applications for all UEs at once, filters of one session each, frames of heavy hitters) is asked of BMv2 alone.
 
 mod accel;
 mod applications;
@@ -23,6 +23,7 @@ mod random;
 mod refusals;
 mod rules;
 mod runtime;
+mod software;
 mod tenants;
 mod thrift;
 mod tunnels_ipv6;

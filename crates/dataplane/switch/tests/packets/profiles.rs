@@ -28,6 +28,8 @@ pub(crate) struct Profile {
     pub(crate) has_own_filters: bool,
     /// It finds heavy hitters (HEAVY_HITTERS): its contract has the drop reasons alone.
     pub(crate) has_heavy_hitters: bool,
+    /// A software data plane is behind it (SOFTWARE_PORT): its contract has the drop reasons alone.
+    pub(crate) has_software: bool,
     /// VXLAN and the firewall are there as options: its contract has the names of the profile alone.
     pub(crate) has_segment_option: bool,
     /// The entries of UEs have the gNB's address (UE_METHOD=1).
@@ -44,6 +46,7 @@ impl Profile {
             has_applications: false,
             has_own_filters: false,
             has_heavy_hitters: false,
+            has_software: false,
             has_segment_option: false,
             has_gnb_addresses: false,
         }
@@ -82,6 +85,7 @@ impl Profile {
             self.has_applications,
             self.has_own_filters,
             self.has_heavy_hitters,
+            self.has_software,
             self.has_segment_option,
             self.has_gnb_addresses,
         ];
@@ -140,6 +144,11 @@ pub(crate) fn heavy_hitters() -> Profile {
     Profile { has_heavy_hitters: true, ..Profile::of(&profiles::HIP4) }
 }
 
+/// The one in front of a software data plane.
+pub(crate) fn with_software() -> Profile {
+    Profile { has_software: true, ..Profile::of(&profiles::HIP4) }
+}
+
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
 pub(crate) fn compile(profile: &Profile) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4");
@@ -164,6 +173,9 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     }
     if profile.has_heavy_hitters {
         options.push("-DHEAVY_HITTERS".to_owned());
+    }
+    if profile.has_software {
+        options.push("-DSOFTWARE_PORT".to_owned());
     }
     options.extend(profile.sizes());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

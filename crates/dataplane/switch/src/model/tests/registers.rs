@@ -106,6 +106,7 @@ const BOUNDS: Bounds = Bounds {
     recirculation: Some(Recirculation { port: AGAIN, most: 3 }),
     mirrors: 2,
     mirror_octets: 4,
+    egress_copies: 0,
     digest_octets: DIGEST_OCTETS,
     digests_waiting: 2,
 };

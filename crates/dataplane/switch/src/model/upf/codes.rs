@@ -113,6 +113,8 @@ pub enum Punt {
     TtlExpired = 5,
     /// ARP.
     Arp = 6,
+    /// A copy: the rule has become heavy. Programs with heavy hitters alone have it.
+    HeavyHitter = 7,
 }
 
 /// The command of a frame from the CPU port.

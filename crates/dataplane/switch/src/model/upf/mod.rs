@@ -30,6 +30,7 @@ pub use names::UnknownProgram;
 use super::{Colour, Output, Pipeline, QueuedPacket, State};
 use crate::armed::Observation;
 use crate::driver::Program;
+use crate::heavy_hitters::{self, Detector, Finding};
 use crate::meters::{METERED, Meters};
 use leave::{ForSoftware, Leaving};
 use names::Names;
@@ -45,6 +46,10 @@ pub struct Upf {
     leaving: Option<Leaving>,
     /// What packets of armed rules do, if the program has them.
     armed: Option<Observation>,
+    /// What forwarded packets count for their rules, if the program finds heavy hitters; its random numbers; and the copy of the last packet.
+    heavy: Option<Detector>,
+    random: fastrand::Rng,
+    copy: Option<QueuedPacket<ProcessedFrame>>,
 }
 
 /// A frame on its way to its queue.
@@ -59,6 +64,15 @@ pub enum ProcessedFrame {
     },
     /// It is for the controller or the software UPF, with the header that has the reason.
     Punted(Vec<u8>),
+    /// The copy of a forwarded packet whose rule takes a place among heavy hitters. It ends at egress.
+    SecondPass {
+        /// The rule.
+        rule: u32,
+        /// The way whose place it takes.
+        way: usize,
+        /// The frame.
+        frame: Vec<u8>,
+    },
 }
 
 /// The accounting tables by side, where entries count.
@@ -75,9 +89,11 @@ impl Upf {
     /// The program is not one of the UPF's, or of a profile that is not modelled.
     pub fn new(program: &Program, cpu_port: u16, local: Vec<Ipv4Addr>) -> Result<Self, UnknownProgram> {
         let armed = Observation::of(program)?;
+        let heavy = Detector::of(program)?;
         let names = Names::new(program)?;
         let known = Known { cpu_port, local, underlay: Vec::new(), has_ipv6: names.has_ipv6 };
-        Ok(Self { names, known, leaving: None, armed })
+        let random = fastrand::Rng::with_seed(0);
+        Ok(Self { names, known, leaving: None, armed, heavy, random, copy: None })
     }
 
     /// Sets the addresses at which VXLAN arrives. A program without VXLAN has none.
@@ -359,20 +375,55 @@ impl Pipeline for Upf {
         out.push(QueuedPacket { port: packet.egress_port, queue: packet.queue, octets, packet: ready });
     }
 
-    fn egress(&mut self, state: &mut State, _: Time, _: u16, packet: Self::Packet) -> Option<Vec<u8>> {
-        if let ProcessedFrame::Forwarded { rule, frame } = &packet {
-            self.account(state, *rule, frame.len() as u64, 1);
-        }
+    fn egress(&mut self, state: &mut State, now: Time, _: u16, packet: Self::Packet) -> Option<Vec<u8>> {
         match packet {
-            ProcessedFrame::Forwarded { frame, .. } | ProcessedFrame::Punted(frame) => Some(frame),
+            ProcessedFrame::Forwarded { rule, frame } => {
+                self.account(state, rule, frame.len() as u64, 1);
+                if rule != 0 {
+                    self.copy = self.find_heavy(state, now, rule, None, &frame);
+                }
+                Some(frame)
+            }
+            ProcessedFrame::Punted(frame) => Some(frame),
+            ProcessedFrame::SecondPass { rule, way, frame } => {
+                self.copy = self.find_heavy(state, now, rule, Some(way), &frame);
+                None
+            }
         }
+    }
+
+    fn take_copy(&mut self) -> Option<QueuedPacket<Self::Packet>> {
+        self.copy.take()
+    }
+}
+
+impl Upf {
+    /// Counts a packet for its rule, or takes a place for it: the copy that this makes.
+    fn find_heavy(
+        &mut self,
+        state: &mut State,
+        now: Time,
+        rule: u32,
+        takes: Option<usize>,
+        frame: &[u8],
+    ) -> Option<QueuedPacket<ProcessedFrame>> {
+        let packet = heavy_hitters::Packet { takes, ..heavy_hitters::Packet::of_rule(rule) };
+        let random = || self.random.u16(..);
+        // An access that no switch can make drops the packet: the state knows.
+        let packet = match self.heavy.as_ref()?.observe(state, now, &packet, random).ok()? {
+            Finding::Nothing => return None,
+            Finding::Takes { way } => ProcessedFrame::SecondPass { rule, way, frame: frame.to_vec() },
+            Finding::Report { units } => ProcessedFrame::Punted(rewrite::heavy_hitter(frame, units, rule)),
+        };
+        let octets = packet.frame().len() as u64;
+        Some(QueuedPacket { port: self.known.cpu_port, queue: 0, octets, packet })
     }
 }
 
 impl ProcessedFrame {
     const fn frame(&self) -> &Vec<u8> {
         match self {
-            Self::Forwarded { frame, .. } | Self::Punted(frame) => frame,
+            Self::Forwarded { frame, .. } | Self::Punted(frame) | Self::SecondPass { frame, .. } => frame,
         }
     }
 }

@@ -123,6 +123,9 @@ pub(super) fn without_cpu_header(frame: &[u8], packet: &Packet) -> Vec<u8> {
     ethernet.flatten().chain(rest).copied().collect()
 }
 
+/// Octets of Ethernet and of the header behind it.
+const HEADERS_OF_CPU_PORT: usize = 24;
+
 /// A frame for the CPU port: a header with the reason follows the Ethernet header.
 pub(super) fn push(frame: &[u8], code: Punt, is_copy: bool, ingress_port: u16, rule: u32) -> Vec<u8> {
     let (ethernet, rest) = frame.split_at_checked(14).unwrap_or((frame, &[]));
@@ -135,6 +138,13 @@ pub(super) fn push(frame: &[u8], code: Punt, is_copy: bool, ingress_port: u16, r
     pushed.extend_from_slice(ethernet.get(12..).unwrap_or_default());
     pushed.extend_from_slice(rest);
     pushed
+}
+
+/// The frame for the CPU port that says that a rule has become heavy, with the packets in the window: no more than the header.
+pub(super) fn heavy_hitter(frame: &[u8], units: u16, rule: u32) -> Vec<u8> {
+    let mut frame = push(frame, Punt::HeavyHitter, true, units, rule);
+    frame.truncate(HEADERS_OF_CPU_PORT);
+    frame
 }
 
 /// IPv4, UDP without a checksum, GTP-U, and a PDU Session Container of four octets.
