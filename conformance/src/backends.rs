@@ -169,10 +169,9 @@ impl Backend for HybridBackend {
             retry_refused: Span::ZERO,
             ..causeway_hybrid::Config::default()
         };
-        let program = Program::from(&profiles::HIP4);
         let (software, placement) =
             (Box::new(software), Box::new(RandomPlacement::new(self.seed, Arc::clone(&self.flipped))));
-        let upf = Hybrid::new(&program, &topology, limits, software, placement, config);
+        let upf = Hybrid::new(&topology, limits, software, placement, config);
         Box::new(upf.unwrap_or_else(|error| panic!("{error}")))
     }
 }

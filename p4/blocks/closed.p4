@@ -4,7 +4,18 @@
 // It is asked of every user packet, and the verdict looks at it where the packet leaves to a data network: so nothing waits for it.
 
 control ClosedAddresses(in headers_t hdr, inout metadata_t meta) {
+#ifdef SOFTWARE_PORTS
+    // The software answers there, not a host behind the switch.
+    action let_pass() {
+        meta.is_answered = 1;
+    }
+#define NOT_CLOSED NoAction
+#define DEFAULT_NOT_CLOSED @defaultonly NoAction;
+#else
     action let_pass() {}
+#define NOT_CLOSED let_pass
+#define DEFAULT_NOT_CLOSED
+#endif
 
     action close(DropReason reason) {
         meta.closed = ((bit<8>)reason)[1:0];
@@ -16,8 +27,8 @@ control ClosedAddresses(in headers_t hdr, inout metadata_t meta) {
             hdr.inner_ipv4.dst : ternary @name("destination");
             hdr.inner_ipv4.protocol : ternary @name("protocol");
         }
-        actions = { close; let_pass; }
-        const default_action = let_pass();
+        actions = { close; let_pass; DEFAULT_NOT_CLOSED }
+        const default_action = NOT_CLOSED();
         size = SIZE_CLOSED;
     }
 
@@ -28,8 +39,8 @@ control ClosedAddresses(in headers_t hdr, inout metadata_t meta) {
             hdr.inner_ipv6.dst : ternary @name("destination");
             hdr.inner_ipv6.next_header : ternary @name("protocol");
         }
-        actions = { close; let_pass; }
-        const default_action = let_pass();
+        actions = { close; let_pass; DEFAULT_NOT_CLOSED }
+        const default_action = NOT_CLOSED();
         size = SIZE_CLOSED;
     }
 #endif

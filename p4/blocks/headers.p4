@@ -6,8 +6,8 @@
 #include "../contract/reasons.p4"
 #include "optional_metadata.p4"
 
-#if defined(SOFTWARE_PORT) && (!defined(PROFILE_HIP4) || defined(VXLAN) || defined(FIREWALL) || defined(HEAVY_HITTERS))
-#error "SOFTWARE_PORT is for profile hip4 without other options"
+#if defined(SOFTWARE_PORTS) && (!defined(PROFILE_HIP4) || defined(VXLAN) || defined(FIREWALL) || defined(HEAVY_HITTERS))
+#error "SOFTWARE_PORTS is for profile hip4 without other options"
 #endif
 #if defined(VXLAN) && defined(OUTER_IPV6)
 #error "VXLAN is for tunnels over IPv4"
@@ -352,12 +352,17 @@ struct metadata_t {
 #ifdef PROFILE_THESIS
     bit<GNB_BITS> gnb;
 #endif
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
     bit<32> time;
     ARMED_METADATA
+    // What the frame's port is linked to: 1 a port of the software, 2 one with N3 or N6; and the mirroring session of that port.
+    bit<2> link;
+    bit<16> linked_session;
+    // 1: the software answers at the user packet's destination.
+    bit<1> is_answered;
     // Octets that the packet has fewer than too many.
     bit<16> octets_allowed;
-    // 1: the frame goes to the software as it came.
+    // 1: the frame leaves as it came.
     KEPT_IN_COPY bit<1> leaves;
 #endif
     // Sum of the parts of the inner IPv4 header that never change, for targets that update checksums from it.

@@ -1,8 +1,34 @@
-// A software data plane behind the switch: what the switch does not forward itself goes there as it came, so that the software sees what it would
-// see without the switch (`crates/dataplane/switch/src/model/upf/leave.rs` is the same in the model). Such a packet is not counted, and takes no
-// tokens of a meter. The switch drops only what is above a rate.
+// A software data plane behind the switch, on ports of its own: what the switch does not forward itself goes to the port that is linked to the
+// frame's, as it came, so that the software sees what it would see without the switch (`crates/dataplane/switch/src/model/upf/leave.rs` is the
+// same in the model). Such a packet is not counted, and takes no tokens of a meter. The switch drops only what is above a rate. Frames of the
+// software leave by the port that is linked to theirs, as they came.
 //
-// Frames of the control plane are as without the software.
+// A frame leaves as it came by a mirroring session: 256 and the number of the port. Frames of ports without a link, as the CPU's, are as without
+// the software.
+
+control SoftwarePorts(inout metadata_t meta) {
+    action leave(bit<16> session) {
+        meta.link = 1;
+        meta.linked_session = session;
+    }
+
+    action pass_through(bit<16> session) {
+        meta.link = 2;
+        meta.linked_session = session;
+    }
+
+    @id(123)
+    table software_ports {
+        key = { meta.ingress_port : exact @name("ingress_port"); }
+        actions = { leave; pass_through; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SIZE_SOFTWARE_PORTS;
+    }
+
+    apply {
+        software_ports.apply();
+    }
+}
 
 // Longer packets are for the software, which makes fragments. A row for each way to forward says the longest packet and one more; without it all
 // packets leave.
@@ -31,14 +57,14 @@ control Leaving(inout metadata_t meta) {
     action stay() {}
 
     @hidden
-    action leave() {
+    action go_as_it_came() {
         meta.leaves = 1;
     }
 
     @hidden
     table leaving {
         key = {
-            meta.command : ternary;
+            meta.link : ternary;
             meta.is_cut_short : ternary;
             meta.has_user_packet : ternary;
             meta.is_tunnelled : ternary;
@@ -49,27 +75,26 @@ control Leaving(inout metadata_t meta) {
             meta.is_expired : ternary;
             meta.bad_checksum : ternary;
             meta.closed : ternary;
+            meta.is_answered : ternary;
             meta.has_no_route : ternary;
             meta.notify : ternary;
             meta.octets_allowed : ternary;
             meta.is_armed : ternary;
             meta.armed_passes[0:0] : ternary;
         }
-        actions = { stay; leave; }
-        const default_action = leave();
+        actions = { stay; go_as_it_came; }
+        const default_action = go_as_it_came();
         const entries = {
-            // command, cut, user, tunnel, spoof, ecn, reason, forward, expired, checksum, closed, no route, notify, octets, armed, passes
-            ((CpuCommand)1, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _) : stay();
-            ((CpuCommand)2, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _) : stay();
-            ((CpuCommand)3, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _) : stay();
-            (_, _, _, _, _, _, (DropReason)15, _, _, _, _, _, _, _, _, _) : stay();
-            (_, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _) : leave();
-            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, 1, 0) : leave();
-            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)1, 0, false, 0, 0, 0, _, _, _) : stay();
-            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)2, 0, false, _, 0, 0, _, _, _) : stay();
-            (_, 0, 1, 1, 0, 0, (DropReason)0, (Forward)2, _, false, _, 0, 0, _, _, _) : stay();
+            // link, cut, user, tunnel, spoof, ecn, reason, forward, expired, checksum, closed, answered, no route, notify, octets, armed, passes
+            (0, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _) : stay();
+            (2, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _) : go_as_it_came();
+            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _) : go_as_it_came();
+            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, 1, 0) : go_as_it_came();
+            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)1, 0, false, 0, 0, 0, 0, _, _, _) : stay();
+            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)2, 0, false, _, _, 0, 0, _, _, _) : stay();
+            (_, 0, 1, 1, 0, 0, (DropReason)0, (Forward)2, _, false, _, _, 0, 0, _, _, _) : stay();
         }
-        size = 9;
+        size = 7;
     }
 
     apply {

@@ -53,7 +53,7 @@
 #include "closed.p4"
 #include "cpu_port.p4"
 #include "verdict.p4"
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
 #include "armed.p4"
 #include "leaving.p4"
 #define STAYS (meta.leaves == 0)
@@ -98,7 +98,8 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #ifdef FIREWALL
     Firewall() firewall;
 #endif
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
+    SoftwarePorts() software;
     ArmedRules() armed;
     PacketLimit() packet_limit;
     Leaving() leaving;
@@ -187,7 +188,8 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         if (IS_SOUND) {
             forwarding.apply(meta);
         }
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
+        software.apply(meta);
         armed.apply(meta);
         packet_limit.apply(meta);
 #else
@@ -214,7 +216,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
 #ifdef VXLAN
         vxlan_addition.apply(hdr, meta TARGET_ARGUMENTS);
 #endif
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         leaving.apply(meta);
         if (IS_SOUND && STAYS) {
             metering.apply(meta);
@@ -227,7 +229,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
             queueing.apply(meta TARGET_ARGUMENTS);
         }
 #endif
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         if (meta.leaves == 1) {
             DROP_PACKET
         } else

@@ -19,7 +19,12 @@ control UserPacket(inout headers_t hdr, inout metadata_t meta) {
 #ifdef INNER_IPV6
         else if (hdr.inner_ipv6.isValid()) {
             META_ECN = hdr.inner_ipv6.ecn;
+#ifdef SOFTWARE_PORTS
+            // A length that is too large stays so.
+            meta.length = meta.length |+| IPV6_OCTETS;
+#else
             meta.length = meta.length + IPV6_OCTETS;
+#endif
             if (hdr.inner_ipv6.hop_limit <= 1) {
                 meta.is_expired = 1;
             }

@@ -14,10 +14,6 @@
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const bit<32> CPU_SESSION = 1;
 const bit<32> INSTANCE_INGRESS_CLONE = 1;
-#ifdef SOFTWARE_PORT
-// The mirroring session whose port is the software's.
-const bit<32> SOFTWARE_SESSION = 2;
-#endif
 #ifdef HEAVY_HITTERS
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
 // Of a copy that says that a rule has become heavy: Ethernet and the header of the CPU port.
@@ -59,13 +55,13 @@ control UpfIngressMain(
         if (standard_metadata.parser_error != error.NoError) {
             meta.is_cut_short = 1;
         }
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         meta.time = TIME;
 #endif
         upf.apply(hdr, meta, standard_metadata);
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         if (meta.leaves == 1) {
-            clone_preserving_field_list(CloneType.I2E, SOFTWARE_SESSION, 1);
+            clone_preserving_field_list(CloneType.I2E, (bit<32>)meta.linked_session, 1);
         } else
 #endif
         if (meta.notify == 1 && meta.is_cut_short == 0) {
@@ -99,7 +95,7 @@ control UpfEgressMain(
             // A copy is the frame as it came: what is wrong in it stays so.
             meta.bad_checksum = true;
         }
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         if (is_original == 0 && meta.leaves == 1) {
             // As it came.
         } else

@@ -80,7 +80,7 @@ enum bit<8> PuntReason {
     TTL_EXPIRED = 5,
     // ARP.
     ARP = 6
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
     ,
     // In no header: the frame goes to the software's port as it came.
     SOFTWARE = 8

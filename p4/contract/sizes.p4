@@ -121,6 +121,10 @@
 #define SIZE_QUEUES 192
 // Addresses that UEs do not reach, as prefixes; for each IP version.
 #define SIZE_CLOSED 512
+#ifdef SOFTWARE_PORTS
+// Two for each link.
+#define SIZE_SOFTWARE_PORTS 64
+#endif
 // VXLAN: segments with their tenants. Firewall: rows in each direction, as in the thesis' measurements.
 #define SIZE_SEGMENTS 256
 #define SIZE_FIREWALL 1024

@@ -12,7 +12,7 @@
 // So does the resubmission header.
 #define KEPT_IN_SECOND_PASS
 // A mirroring session is named by a field.
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
 #define TARGET_METADATA MirrorId_t copy_session; bit<8> copy_reason;
 #else
 #define TARGET_METADATA MirrorId_t copy_session;

@@ -10,10 +10,6 @@
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const MirrorId_t CPU_SESSION = 1;
 const bit<3> MIRROR_COPY = 1;
-#ifdef SOFTWARE_PORT
-// The mirroring session whose port is the software's.
-const MirrorId_t SOFTWARE_SESSION = 2;
-#endif
 #ifdef HEAVY_HITTERS
 #define BRIDGE_RULE meta.bridge.rule[23:0]
 #else
@@ -80,14 +76,14 @@ control UpfIngressMain(
         if (from_parser.parser_err != PARSER_ERROR_OK) {
             meta.is_cut_short = 1;
         }
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         meta.time = TIME;
 #endif
         upf.apply(hdr, meta, traffic_manager, deparser);
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         if (meta.leaves == 1) {
             deparser.mirror_type = MIRROR_COPY;
-            meta.copy_session = SOFTWARE_SESSION;
+            meta.copy_session = meta.linked_session[9:0];
             meta.copy_reason = (bit<8>)PuntReason.SOFTWARE;
         } else
 #endif
@@ -147,7 +143,7 @@ control UpfIngressDeparser(
             mirror.emit<bridge_h>(
                 meta.copy_session, {(PuntReason)0, (bit<32>)meta.rule, 0, 0, 0, 0, 0, 0, 0, meta.ingress_port, 0}
             );
-#elif defined(SOFTWARE_PORT)
+#elif defined(SOFTWARE_PORTS)
             mirror.emit<bridge_h>(
                 meta.copy_session, {(PuntReason)meta.copy_reason, meta.rule, 0, 0, 0, meta.ingress_port}
             );
@@ -218,7 +214,7 @@ control UpfEgressMain(
             deparser.drop_ctl = 1;
         } else
 #endif
-#ifdef SOFTWARE_PORT
+#ifdef SOFTWARE_PORTS
         if (meta.bridge.punt == PuntReason.SOFTWARE) {
             // As it came.
         } else

@@ -73,7 +73,7 @@ impl Bmv2 {
             deadline: LONG,
             longest_pause: Duration::from_millis(100),
             device_config: Some(json.to_owned()),
-            copies: Some(CopySession { session: 1, port: CPU.into() }),
+            copies: vec![CopySession { session: 1, port: CPU.into() }],
             ..Options::new(address.to_string(), p4info)
         };
         let driver = P4Runtime::connect(options, None).unwrap();

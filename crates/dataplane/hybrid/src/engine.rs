@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
@@ -15,15 +15,16 @@ use causeway_packet::Batch;
 use causeway_slowpath::Limits;
 use causeway_slowpath::lease::{Destination, Software};
 use causeway_switch::backend::{
-    Counted, LocalSwitch, Notice, Operation, Ports, Progress, StartError, Switch, WithPorts,
+    self, Counted, LocalSwitch, Notice, Operation, Progress, StartError, Switch, WithPorts,
 };
-use causeway_switch::driver::Program;
+use causeway_switch::driver::{Program, SwitchDriver};
 use causeway_switch::model::upf::{UnknownProgram, Upf};
 use causeway_switch::model::{Model, Timing};
 use causeway_types::{Direction, Seid, Span, Time, WallClock};
 use foldhash::fast::RandomState;
 
 use crate::config::Config;
+use crate::front::{Front, InProcessPorts, OwnPorts, Passed};
 use crate::load::Load;
 use crate::moves::{Command, Moves};
 use crate::placement::Placement;
@@ -62,9 +63,10 @@ impl std::fmt::Debug for NoticeSink {
 /// A UPF of a switch in front of a software data plane. Every session is known to the software; rules move to the switch
 /// and back by a [`Placement`].
 #[derive(Debug)]
-pub struct Hybrid<D = Model<Upf>> {
+pub struct Hybrid<D = Model<Upf>, F = InProcessPorts> {
     switch: Switch<D>,
-    ports: Ports,
+    /// How packets come from the switch.
+    front: F,
     moves: Moves,
     placement: Box<dyn Placement>,
     /// Commands and plans in progress on the switch.
@@ -90,36 +92,18 @@ pub struct Hybrid<D = Model<Upf>> {
 }
 
 impl Hybrid {
-    /// An empty UPF: a model of a switch with this program, whose requests take no time, in front of this software, which
-    /// has the same topology.
+    /// An empty UPF: a model of a switch whose requests take no time, in front of this software, which has the same topology.
     ///
     /// # Errors
-    /// The program or the topology does not fit.
+    /// The topology does not fit.
     pub fn new(
-        program: &Program,
         topology: &Topology,
         limits: Limits,
         software: Box<dyn Software>,
         placement: Box<dyn Placement>,
         config: Config,
     ) -> Result<Self, HybridError> {
-        Self::with_timing(program, topology, limits, Timing::INSTANT, software, placement, config)
-    }
-
-    /// The same, with a switch whose requests take this time.
-    ///
-    /// # Errors
-    /// The program or the topology does not fit.
-    pub fn with_timing(
-        program: &Program,
-        topology: &Topology,
-        limits: Limits,
-        timing: Timing,
-        software: Box<dyn Software>,
-        placement: Box<dyn Placement>,
-        config: Config,
-    ) -> Result<Self, HybridError> {
-        let local = LocalSwitch::in_front_of_software(program, topology, limits, timing)?;
+        let local = LocalSwitch::in_front_of_software(topology, limits, Timing::INSTANT)?;
         Ok(Self::with_driver(local, |model| model, software, placement, config)?)
     }
 }
@@ -137,10 +121,52 @@ impl<D: WithPorts> Hybrid<D> {
         config: Config,
     ) -> Result<Self, StartError> {
         let LocalSwitch { model, program, config: switch_config } = local;
-        let ports = Ports::new(&switch_config.topology);
+        let front = InProcessPorts::new(&switch_config.topology);
+        Self::with_front(front, driver(model), &program, switch_config, software, placement, config)
+    }
+
+    /// The same with packets that wait for the software, in order, each for a random time up to `longest`: for tests. The
+    /// disposition of such a packet is [`Disposition::Consumed`] until the counters have it.
+    #[must_use]
+    pub fn with_waiting_packets(mut self, seed: u64, longest: Span) -> Self {
+        let random = fastrand::Rng::with_seed(seed);
+        self.delay = Some(Delay { random, longest, waiting: VecDeque::new() });
+        self
+    }
+}
+
+impl<D: SwitchDriver> Hybrid<D, OwnPorts> {
+    /// An empty UPF behind a switch outside this process, whose packets come to ports of this software. The configuration of the
+    /// switch has its links to these ports ([`backend::Config::software`]).
+    ///
+    /// # Errors
+    /// The program or the topology does not fit.
+    pub fn behind(
+        driver: D,
+        program: &Program,
+        switch: backend::Config,
+        software: Box<dyn Software>,
+        placement: Box<dyn Placement>,
+        config: Config,
+        ports: OwnPorts,
+    ) -> Result<Self, StartError> {
+        Self::with_front(ports, driver, program, switch.moving_rules(), software, placement, config)
+    }
+}
+
+impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
+    fn with_front(
+        front: F,
+        driver: D,
+        program: &Program,
+        switch: backend::Config,
+        software: Box<dyn Software>,
+        placement: Box<dyn Placement>,
+        config: Config,
+    ) -> Result<Self, StartError> {
         Ok(Self {
-            switch: Switch::with_software(driver(model), &program, switch_config, software)?,
-            ports,
+            switch: Switch::with_software(driver, program, switch, software)?,
+            front,
             moves: Moves::new(config),
             placement,
             commands: HashMap::default(),
@@ -158,15 +184,6 @@ impl<D: WithPorts> Hybrid<D> {
             notices: None,
             now: Time::default(),
         })
-    }
-
-    /// The same with packets that wait for the software, in order, each for a random time up to `longest`: for tests. The
-    /// disposition of such a packet is [`Disposition::Consumed`] until the counters have it.
-    #[must_use]
-    pub fn with_waiting_packets(mut self, seed: u64, longest: Span) -> Self {
-        let random = fastrand::Rng::with_seed(seed);
-        self.delay = Some(Delay { random, longest, waiting: VecDeque::new() });
-        self
     }
 
     /// The switch and the software behind it.
@@ -314,6 +331,9 @@ impl<D: WithPorts> Hybrid<D> {
             any = true;
             let rule = Rule { session, direction };
             self.moves.forwarded(now, rule);
+            if !self.front.shows_forwarded() {
+                self.switch_load.add(now, count.packets, count.octets);
+            }
             self.placement.observe(now, rule, count.octets);
             if is_near_quota(self.switch.software(), now, session, self.moves.config()) {
                 self.return_to_software(now, rule);
@@ -344,7 +364,7 @@ impl<D: WithPorts> Hybrid<D> {
     /// Frames of the switch that no packet of this call caused: there are none but in tests with time.
     fn collect_frames(&mut self) {
         self.collect_released();
-        self.ports.take_sent(self.switch.driver(), &mut self.outbox);
+        self.front.take_sent(self.switch.driver(), &mut self.outbox);
     }
 
     /// Passes a packet to the software, now or after a while.
@@ -437,19 +457,11 @@ impl<D: WithPorts> Hybrid<D> {
 
     /// Passes a packet through the switch; `None`: it is for the software.
     fn pass_switch(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Disposition> {
-        let (port, frame) = self.ports.frame_of(ingress, packet)?;
-        self.switch.driver().receive(now, port, &frame);
-        let mut is_forwarded = false;
-        while let Some((port, frame)) = self.switch.driver().poll_sent() {
-            if port == LocalSwitch::SOFTWARE_PORT {
-                return None;
-            }
-            if let Some(sent) = self.ports.egress_of(port, &frame) {
-                self.outbox.push(sent);
-                is_forwarded = true;
-            }
+        match self.front.pass(self.switch.driver(), now, ingress, packet, &mut self.outbox) {
+            Passed::ForSoftware => None,
+            Passed::Forwarded => Some(self.count(now, ingress, packet.len(), true)),
+            Passed::Dropped => Some(self.count(now, ingress, packet.len(), false)),
         }
-        Some(self.count(now, ingress, packet.len(), is_forwarded))
     }
 
     fn read_counters_if_due(&mut self, now: Time) {
@@ -467,7 +479,7 @@ impl<D: WithPorts> Hybrid<D> {
     }
 }
 
-impl<D: WithPorts> Dataplane for Hybrid<D> {
+impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
     fn capabilities(&self) -> Capabilities {
         self.switch.software_ref().capabilities()
     }
@@ -511,6 +523,10 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
         if !self.switch.has_session(plan.session) {
             self.switch.software().prefetch(plan);
         }
+    }
+
+    fn set_waker(&mut self, waker: Waker) {
+        self.front.set_waker(waker);
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
@@ -619,7 +635,7 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
     }
 }
 
-impl<D: WithPorts> PacketEngine for Hybrid<D> {
+impl<D: SwitchDriver, F: Front<D>> PacketEngine for Hybrid<D, F> {
     fn topology(&self) -> &Topology {
         self.switch.topology()
     }

@@ -26,9 +26,7 @@
 //! use causeway_fastpath::FastPath;
 //! use causeway_hybrid::{ByRate, Config, Hybrid, Thresholds};
 //! use causeway_model::{Plan, RuleSet};
-//! use causeway_p4::profiles;
 //! use causeway_slowpath::Limits;
-//! use causeway_switch::driver::Program;
 //! use causeway_types::{NetworkInstance, Seid, Time};
 //!
 //! let n3 = "192.0.2.1".parse::<std::net::Ipv4Addr>()?;
@@ -41,8 +39,7 @@
 //! let software = Box::new(FastPath::new(topology.clone(), limits)?);
 //! // Rules of a megabit a second and more move to the switch.
 //! let placement = Box::new(ByRate::new(Thresholds::at(1_000_000)));
-//! let program = Program::from(&profiles::HIP4);
-//! let mut upf = Hybrid::new(&program, &topology, limits, software, placement, Config::default())?;
+//! let mut upf = Hybrid::new(&topology, limits, software, placement, Config::default())?;
 //! upf.apply(Time::from_secs(1), &Plan::install(Seid(7), RuleSet::default()))?;
 //! assert_eq!(upf.counters().sessions, 1);
 //! assert_eq!(upf.moves().on_switch().count(), 0);
@@ -53,6 +50,7 @@
 
 mod config;
 mod engine;
+mod front;
 mod load;
 mod moves;
 mod placement;
@@ -63,6 +61,7 @@ mod shared;
 
 pub use config::Config;
 pub use engine::{Hybrid, HybridError};
+pub use front::{Front, InProcessPorts, OwnPorts, Passed};
 pub use moves::{Command, Moves, Place};
 pub use placement::{AsDetected, ByRate, Detector, Placement, Thresholds, Wish};
 pub use rate::WINDOW;

@@ -17,10 +17,14 @@ pub(crate) struct Load {
 impl Load {
     /// A packet came.
     pub(crate) fn count(&mut self, now: Time, octets: usize) {
-        let octets = octets as u64;
-        self.packets += 1;
+        self.add(now, 1, octets as u64);
+    }
+
+    /// So many packets came, with so many octets.
+    pub(crate) fn add(&mut self, now: Time, packets: u64, octets: u64) {
+        self.packets += packets;
         self.octets += octets;
-        self.recent_packets.add(now, 1);
+        self.recent_packets.add(now, packets);
         self.recent_octets.add(now, octets);
     }
 

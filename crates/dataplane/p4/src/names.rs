@@ -3,6 +3,8 @@
 /// Each table.
 #[rustfmt::skip]
 pub mod table {
+    /// Table `armed_rules`.
+    pub const ARMED_RULES: &str = "armed_rules";
     /// Table `closed`.
     pub const CLOSED: &str = "closed";
     /// Table `closed_ipv6`.
@@ -63,6 +65,8 @@ pub mod table {
     pub const NETWORK_LPM: &str = "network_lpm";
     /// Table `network_lpm_ipv6`.
     pub const NETWORK_LPM_IPV6: &str = "network_lpm_ipv6";
+    /// Table `packet_limits`.
+    pub const PACKET_LIMITS: &str = "packet_limits";
     /// Table `post_qos_a`.
     pub const POST_QOS_A: &str = "post_qos_a";
     /// Table `post_qos_b`.
@@ -75,6 +79,8 @@ pub mod table {
     pub const PUNT_PORTS: &str = "punt_ports";
     /// Table `queue_assignment`.
     pub const QUEUE_ASSIGNMENT: &str = "queue_assignment";
+    /// Table `software_ports`.
+    pub const SOFTWARE_PORTS: &str = "software_ports";
     /// Table `source_guard`.
     pub const SOURCE_GUARD: &str = "source_guard";
     /// Table `source_guard_ipv6`.
@@ -140,10 +146,14 @@ pub mod key {
     pub const DSCP: &str = "dscp";
     /// Key of a table `filter_class`.
     pub const FILTER_CLASS: &str = "filter_class";
+    /// Key of a table `forward`.
+    pub const FORWARD: &str = "forward";
     /// Key of a table `gnb`.
     pub const GNB: &str = "gnb";
     /// Key of a table `has_ports`.
     pub const HAS_PORTS: &str = "has_ports";
+    /// Key of a table `ingress_port`.
+    pub const INGRESS_PORT: &str = "ingress_port";
     /// Key of a table `is_ipv4`.
     pub const IS_IPV4: &str = "is_ipv4";
     /// Key of a table `is_ipv6`.
@@ -193,6 +203,8 @@ pub mod key {
 pub mod action {
     /// Action `NoAction`.
     pub const NO_ACTION: &str = "NoAction";
+    /// Action `arm`.
+    pub const ARM: &str = "arm";
     /// Action `ask`.
     pub const ASK: &str = "ask";
     /// Action `buffer`.
@@ -233,8 +245,12 @@ pub mod action {
     pub const KEEP: &str = "keep";
     /// Action `keep_mark`.
     pub const KEEP_MARK: &str = "keep_mark";
+    /// Action `leave`.
+    pub const LEAVE: &str = "leave";
     /// Action `let_pass`.
     pub const LET_PASS: &str = "let_pass";
+    /// Action `limit_to`.
+    pub const LIMIT_TO: &str = "limit_to";
     /// Action `lose_mark`.
     pub const LOSE_MARK: &str = "lose_mark";
     /// Action `lost`.
@@ -251,6 +267,8 @@ pub mod action {
     pub const NO_SEGMENT: &str = "no_segment";
     /// Action `pass`.
     pub const PASS: &str = "pass";
+    /// Action `pass_through`.
+    pub const PASS_THROUGH: &str = "pass_through";
     /// Action `permit`.
     pub const PERMIT: &str = "permit";
     /// Action `process`.
@@ -312,6 +330,8 @@ pub mod parameter {
     pub const ECN: &str = "ecn";
     /// Parameter of an action `filter_class`.
     pub const FILTER_CLASS: &str = "filter_class";
+    /// Parameter of an action `gap`.
+    pub const GAP: &str = "gap";
     /// Parameter of an action `generation`.
     pub const GENERATION: &str = "generation";
     /// Parameter of an action `gnb`.
@@ -326,6 +346,8 @@ pub mod parameter {
     pub const NEIGHBOUR: &str = "neighbour";
     /// Parameter of an action `notify`.
     pub const NOTIFY: &str = "notify";
+    /// Parameter of an action `octets`.
+    pub const OCTETS: &str = "octets";
     /// Parameter of an action `offset`.
     pub const OFFSET: &str = "offset";
     /// Parameter of an action `pdu_type`.
@@ -344,6 +366,8 @@ pub mod parameter {
     pub const RULE: &str = "rule";
     /// Parameter of an action `segment`.
     pub const SEGMENT: &str = "segment";
+    /// Parameter of an action `session`.
+    pub const SESSION: &str = "session";
     /// Parameter of an action `source`.
     pub const SOURCE: &str = "source";
     /// Parameter of an action `teid`.
@@ -412,4 +436,13 @@ pub mod meter {
     pub const SESSION_METERS_2: &str = "session_meters_2";
     /// Meter `session_meters_large`.
     pub const SESSION_METERS_LARGE: &str = "session_meters_large";
+}
+
+/// Each register.
+#[rustfmt::skip]
+pub mod register {
+    /// Register `armed_generations`.
+    pub const ARMED_GENERATIONS: &str = "armed_generations";
+    /// Register `armed_times`.
+    pub const ARMED_TIMES: &str = "armed_times";
 }

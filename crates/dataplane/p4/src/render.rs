@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::p4info::{Enumeration, P4Info};
 
 /// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant.
-pub const PROFILES: [(&str, &str); 7] = [
+pub const PROFILES: [(&str, &str); 8] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),
     ("red-spt", "RED_SPT"),
@@ -14,6 +14,7 @@ pub const PROFILES: [(&str, &str); 7] = [
     ("direct", "DIRECT"),
     ("hip4-outer-ipv6", "HIP4_OUTER_IPV6"),
     ("thesis", "THESIS"),
+    ("hip4-hybrid", "HIP4_HYBRID"),
 ];
 
 /// The file `profiles/NAME.rs` for one profile.

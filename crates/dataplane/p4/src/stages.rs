@@ -14,10 +14,11 @@ pub struct TableStage<'a> {
 }
 
 /// The profiles that were compiled for Tofino 1, and what the compiler said.
-const COMPILED: [(&str, &str); 6] = [
+const COMPILED: [(&str, &str); 7] = [
     ("baseline", include_str!("../../../../p4/stages/baseline.tofino.txt")),
     ("direct", include_str!("../../../../p4/stages/direct.tofino.txt")),
     ("hip4", include_str!("../../../../p4/stages/hip4.tofino.txt")),
+    ("hip4-hybrid", include_str!("../../../../p4/stages/hip4-hybrid.tofino.txt")),
     ("red", include_str!("../../../../p4/stages/red.tofino.txt")),
     ("red-spt", include_str!("../../../../p4/stages/red-spt.tofino.txt")),
     ("thesis", include_str!("../../../../p4/stages/thesis.tofino.txt")),

@@ -1,7 +1,7 @@
 //! Armed rules: entries whose packets still go to the software behind the switch, in order, until the switch may forward
 //! them without overtaking any.
 //!
-//! A rule that moves from the software to the switch is inserted together with an entry of the table [`TABLE`], by its
+//! A rule that moves from the software to the switch is inserted together with an entry of the table `armed_rules`, by its
 //! number. While the entry is there, two registers say what happens to a packet of the rule:
 //!
 //! 1. The first packet goes to the software, and its time is stored.
@@ -18,63 +18,21 @@
 //! A rule that flipped and has had no change of its entry for nine minutes goes to the software once more: that
 //! overtakes nothing.
 
-use causeway_p4::names::key;
+use causeway_p4::names::register;
 use causeway_types::{Span, Time};
 
-use crate::driver::{Action, Key, MatchKind, Parameter, Program, Register, Table};
+use crate::driver::Program;
 use crate::model::State;
 use crate::model::register::{
     Change, Comparison, Condition, Modification, Operand, RegisterAction, RegisterError, Relation, Returned,
     Word,
 };
 
-/// The table of armed rules.
-pub(crate) const TABLE: &str = "armed_rules";
-
-/// Its action.
-pub(crate) const ACTION: &str = "arm";
-
-/// The parameters of the action: which arming it is, and the gap in units of time.
-pub(crate) const GENERATION: &str = "generation";
-pub(crate) const GAP: &str = "gap";
-
-/// The registers: which arming last had a packet, and when its last packet for the software came.
-const GENERATIONS: &str = "armed_generations";
-const TIMES: &str = "armed_times";
-
 /// Rules that can be armed at a time, and cells of the registers.
 pub const RULES: usize = 4096;
 
 /// The unit of times in the registers.
 const UNIT: Span = Span::from_nanos(256);
-
-/// Ids that no compiled program uses: compilers number from the hash of a name, with zero in these bits of ours.
-const TABLE_ID: u32 = 0x02ff_fff0;
-const ACTION_ID: u32 = 0x01ff_fff0;
-const REGISTER_IDS: [u32; 2] = [0x16ff_fff0, 0x16ff_fff1];
-
-impl Program {
-    /// The program, with a table of armed rules and its registers.
-    #[must_use]
-    pub fn with_armed_rules(mut self) -> Self {
-        let rule = Key { name: key::RULE.to_owned(), width: 24, kind: MatchKind::Exact };
-        let parameter = |name: &str| Parameter { name: name.to_owned(), width: 32 };
-        let parameters = vec![parameter(GENERATION), parameter(GAP)];
-        self.actions.push(Action { id: ACTION_ID, name: ACTION.to_owned(), parameters });
-        let (name, keys, actions) = (TABLE.to_owned(), vec![rule], vec![ACTION_ID]);
-        self.tables.push(Table { id: TABLE_ID, name, size: RULES, keys, actions, is_const: false });
-        let named = REGISTER_IDS.into_iter().zip([GENERATIONS, TIMES]);
-        let register = |(id, name): (u32, &str)| Register {
-            id,
-            name: name.to_owned(),
-            size: RULES,
-            first: 32,
-            second: None,
-        };
-        self.registers.extend(named.map(register));
-        self
-    }
-}
 
 /// An arming of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +70,11 @@ impl Observation {
     /// The registers are not those of armed rules.
     pub(crate) fn of(program: &Program) -> Result<Option<Self>, RegisterError> {
         let named = |name| program.register_named(name);
-        let (Some(generations), Some(times)) = (named(GENERATIONS), named(TIMES)) else { return Ok(None) };
+        let (Some(generations), Some(times)) =
+            (named(register::ARMED_GENERATIONS), named(register::ARMED_TIMES))
+        else {
+            return Ok(None);
+        };
         let compare = |relation| [Comparison { word: Word::First, relation, with: Operand::Input(0) }];
         let store = |when, input| {
             [Modification { word: Word::First, when, change: Change::Set(Operand::Input(input)) }]
@@ -154,7 +116,7 @@ mod tests {
 
     impl World {
         fn new() -> Self {
-            let program = Program::default().with_armed_rules();
+            let program = Program::from(&causeway_p4::profiles::HIP4_HYBRID);
             let observation = Observation::of(&program).unwrap().unwrap();
             Self { state: State::new(program), observation }
         }

@@ -50,8 +50,10 @@ pub mod model;
 pub mod pendulum;
 pub mod pulling;
 pub mod ranges;
+mod software_ports;
 mod tables;
 
 pub use armed::RULES as ARMED_RULES;
 pub use count::Count;
 pub use id::SwitchPdr;
+pub use software_ports::{FIRST_SESSION, SoftwareLink};

@@ -3,7 +3,7 @@
 use causeway_p4::names::table;
 
 /// All tables; each profile has some of them.
-pub(crate) const TABLES: [&str; 62] = [
+pub(crate) const TABLES: [&str; 64] = [
     table::SOURCE_GUARD,
     table::SOURCE_GUARD_IPV6,
     table::COMPLEX,
@@ -65,7 +65,9 @@ pub(crate) const TABLES: [&str; 62] = [
     table::FLOWS,
     table::UE_TUNNELS,
     table::GNB_ADDRESSES,
-    crate::armed::TABLE,
+    table::ARMED_RULES,
+    table::SOFTWARE_PORTS,
+    table::PACKET_LIMITS,
 ];
 
 /// Whether packets of the table are from UEs.

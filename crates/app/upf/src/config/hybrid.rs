@@ -70,7 +70,8 @@ impl Default for HybridKeys {
 impl HybridKeys {
     /// The rate below which a rule moves back.
     pub fn lower_rate(&self) -> Bitrate {
-        let half = Bitrate::from_kbps(self.promote_at.kbps() / 2);
+        // At a rate of zero none would move back.
+        let half = Bitrate::from_kbps((self.promote_at.kbps() / 2).max(1));
         self.demote_below.or(half).unwrap_or(self.promote_at)
     }
 
@@ -130,15 +131,12 @@ fn stay_text<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_str(&text)
 }
 
-/// The problems of a hybrid data plane: thresholds in the wrong order, and a switch elsewhere.
+/// The problems of a hybrid data plane: thresholds in the wrong order.
 pub(super) fn check(upf: &Upf, found: &mut Problems) {
     let HybridKeys { promote_at, demote_below, .. } = &upf.hybrid;
     if demote_below.is_some_and(|below| below > *promote_at) {
         let promote_at = quantities::bitrate_text(*promote_at);
         found.push(("upf.hybrid.demote_below".into(), Problem::ThresholdsReversed { promote_at }));
-    }
-    if upf.dataplane.is_hybrid() && upf.switch.address.is_some() {
-        found.push(("upf.switch.address".into(), Problem::HybridSwitchElsewhere));
     }
 }
 

@@ -213,7 +213,7 @@ pub const KEYS: &[Key] = &[
         "upf.dataplane",
         "fastpath",
         "fastpath; slowpath: one packet at a time, for comparison; switch: a P4 switch, or a model of one; \
-         hybrid: a switch model in front of the fast path; xplane: tables in external memory",
+         hybrid: a P4 switch, or a model of one, in front of the fast path; xplane: tables in external memory",
     ),
     key(
         "upf.switch.address",
@@ -232,7 +232,11 @@ pub const KEYS: &[Key] = &[
         "none",
         "file: the compiled program; without it the switch is expected to run its program",
     ),
-    key("upf.switch.copy_session", "none", "clone session for copies to the CPU port; 1 with BMv2"),
+    key(
+        "upf.switch.copy_session",
+        "none",
+        "clone session for copies to the CPU port, 1 with BMv2; with it, 256 and the number of a linked port are written, too",
+    ),
     key("upf.switch.cpu_port", "510", "CPU port of the switch, for that session"),
     key("upf.switch.read_interval", "100ms", "minimum interval between reads of the switch's counters"),
     key(
@@ -245,6 +249,12 @@ pub const KEYS: &[Key] = &[
     key("upf.switch.route[].port", "none", "egress port of the switch"),
     key("upf.switch.route[].mac", "none", "MAC address of the switch at that port"),
     key("upf.switch.route[].next_hop", "none", "MAC address of the router or host behind that port"),
+    key("upf.switch.link[].port", "none", "hybrid: port of the switch with N3 or N6"),
+    key(
+        "upf.switch.link[].software",
+        "none",
+        "port of the switch that an interface of this UPF is connected to, in place of that N3 or N6",
+    ),
     key(
         "upf.hybrid.promote_at",
         "1Mbps",

@@ -67,7 +67,7 @@ pub use qos::{Qos, Slice};
 pub(crate) use quantities::octets_text;
 pub use reload::Reloaded;
 pub use routing::{EchoConfig, Routing};
-pub use switch::{P4Switch, SwitchRoute};
+pub use switch::{P4Switch, SwitchLink, SwitchRoute};
 pub use traffic::{Classes, FlowRate, HeavyHitters, Traffic};
 pub use vxlan::VxlanSegment;
 pub use workers::{WorkerCount, Workers};

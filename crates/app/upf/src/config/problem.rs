@@ -398,11 +398,17 @@ pub enum Problem {
         /// The rate that promotes a rule.
         promote_at: String,
     },
-    /// The programs of a switch elsewhere cannot leave packets to software.
+    /// A switch that has the UPF's ports has no links to them.
     #[error(
-        "upf.dataplane hybrid has a switch model in this process: remove it, or use upf.dataplane switch"
+        "links are for a switch in front of the UPF's own ports: remove them, or use upf.dataplane hybrid"
     )]
-    HybridSwitchElsewhere,
+    LinksWithoutSoftware,
+    /// A port of the switch is in two links, or twice in one.
+    #[error("port {port} of the switch is in a link already: each port has one")]
+    LinkedTwice {
+        /// The port.
+        port: u16,
+    },
     /// A key of ports of the host, with a switch that has ports.
     #[error("the switch (upf.switch.address) provides the ports: remove it")]
     PortKeyWithSwitch,

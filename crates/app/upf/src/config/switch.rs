@@ -1,5 +1,6 @@
 //! The keys of a P4 switch.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -43,6 +44,8 @@ pub struct P4Switch {
     pub counts_as_received: bool,
     /// The routes of the switch.
     pub route: Vec<SwitchRoute>,
+    /// Its ports with N3 and N6, and the ports of this UPF's interfaces, for the data plane `hybrid`.
+    pub link: Vec<SwitchLink>,
 }
 
 impl Default for P4Switch {
@@ -58,6 +61,7 @@ impl Default for P4Switch {
             read_interval: Span::from_millis(100),
             counts_as_received: false,
             route: Vec::new(),
+            link: Vec::new(),
         }
     }
 }
@@ -80,6 +84,15 @@ pub struct SwitchRoute {
     pub next_hop: MacAddr,
 }
 
+/// A port of the switch with N3 or N6, and the port to which an interface of this UPF is connected instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct SwitchLink {
+    /// The port with N3 or N6.
+    pub port: u16,
+    /// The port of the UPF's interface.
+    pub software: u16,
+}
+
 impl P4Switch {
     pub(super) fn read(switch: &mut Section<'_>) -> Self {
         let default = Self::default();
@@ -99,6 +112,7 @@ impl P4Switch {
                 .value("counts_as_received", values::flag)
                 .unwrap_or(default.counts_as_received),
             route: switch.list("route", route).unwrap_or_default(),
+            link: switch.list("link", link).unwrap_or_default(),
         }
     }
 }
@@ -121,10 +135,30 @@ fn route(route: &mut Section<'_>) -> SwitchRoute {
     }
 }
 
+fn link(link: &mut Section<'_>) -> SwitchLink {
+    let port = "give the number of the switch's port with N3 or N6";
+    let software = "give the number of the switch's port that the UPF's interface is connected to";
+    let number = || values::number(0..=511);
+    SwitchLink {
+        port: link.required("port", port, number()).unwrap_or_default(),
+        software: link.required("software", software, number()).unwrap_or_default(),
+    }
+}
+
 impl Upf {
-    /// The switch outside this process, with its address.
+    /// The switch outside this process that has the ports of the UPF, with its address.
     pub(crate) fn remote_switch(&self) -> Option<(&P4Switch, &str)> {
-        let is_chosen = self.dataplane.is_switch();
+        self.driven_switch().filter(|_| self.dataplane.is_switch())
+    }
+
+    /// The switch outside this process in front of the ports of the UPF, with its address.
+    pub(crate) fn switch_in_front(&self) -> Option<(&P4Switch, &str)> {
+        self.driven_switch().filter(|_| self.dataplane.is_hybrid())
+    }
+
+    /// The switch outside this process that the UPF drives, with its address.
+    pub(crate) fn driven_switch(&self) -> Option<(&P4Switch, &str)> {
+        let is_chosen = self.dataplane.has_switch();
         self.switch.address.as_deref().filter(|_| is_chosen).map(|address| (&self.switch, address))
     }
 
@@ -132,16 +166,24 @@ impl Upf {
     /// source guard.
     pub(crate) fn teid_pools(&self) -> Vec<TeidPool> {
         let subnets = self.session.iter().map(|session| session.subnet);
-        self.remote_switch().map_or(Vec::new(), |_| TeidPool::layout(subnets))
+        self.driven_switch().map_or(Vec::new(), |_| TeidPool::layout(subnets))
     }
 }
 
 /// The problems of a configuration with a switch outside this process: unsupported and missing keys.
 pub(super) fn check(upf: &Upf, found: &mut Problems) {
-    let Some((switch, _)) = upf.remote_switch() else { return };
+    let Some((switch, _)) = upf.driven_switch() else { return };
     let mut missing = |key: &str, what| found.push((format!("upf.switch.{key}"), Problem::Missing(what)));
     if switch.p4info.is_none() {
-        missing("p4info", "give the P4Info of the switch's program, for example p4/p4info/hip4.bmv2.txtpb");
+        missing(
+            "p4info",
+            match upf.dataplane.is_hybrid() {
+                true => {
+                    "give the P4Info of the switch's program, one with the tables software_ports and armed_rules"
+                }
+                false => "give the P4Info of the switch's program, for example p4/p4info/hip4.bmv2.txtpb",
+            },
+        );
     }
     let has = |kind| switch.route.iter().any(|route| route.of == kind);
     if !has(RouteOf::Tunnels) {
@@ -153,6 +195,10 @@ pub(super) fn check(upf: &Upf, found: &mut Problems) {
     for (n, _) in switch.route.iter().enumerate().filter(|(_, route)| of_ipv6_tunnels(route)) {
         found.push((format!("upf.switch.route[{n}].to"), Problem::SwitchTunnelsIpv6));
     }
+    if upf.dataplane.is_hybrid() {
+        return links(switch, found);
+    }
+    found.extend(switch.link.first().map(|_| ("upf.switch.link".into(), Problem::LinksWithoutSoftware)));
     if upf.gtpu.mode != GtpuMode::Udp {
         found.push(("upf.gtpu.mode".into(), Problem::PortKeyWithSwitch));
     }
@@ -170,6 +216,22 @@ pub(super) fn check(upf: &Upf, found: &mut Problems) {
     let networks = upf.ethernet.iter().enumerate().map(|(n, _)| format!("upf.ethernet[{n}]"));
     let tunnels = upf.n6_tunnel.iter().enumerate().map(|(n, _)| format!("upf.n6_tunnel[{n}]"));
     found.extend(networks.chain(tunnels).map(|key| (key, Problem::UnsupportedOnSwitch)));
+}
+
+/// The problems of links: there is none, or a port is in two.
+fn links(switch: &P4Switch, found: &mut Problems) {
+    if switch.link.is_empty() {
+        let what = "give the switch's ports with N3 and N6, and those of the UPF's interfaces: `{port: 1, software: 3}`";
+        found.push(("upf.switch.link".into(), Problem::Missing(what)));
+    }
+    let mut known = BTreeSet::new();
+    for (n, link) in switch.link.iter().enumerate() {
+        for (key, port) in [("port", link.port), ("software", link.software)] {
+            if !known.insert(port) {
+                found.push((format!("upf.switch.link[{n}].{key}"), Problem::LinkedTwice { port }));
+            }
+        }
+    }
 }
 
 fn of_ipv6_tunnels(route: &SwitchRoute) -> bool {

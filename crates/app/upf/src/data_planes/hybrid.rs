@@ -1,12 +1,12 @@
-//! Builds the fast path behind the model of a switch.
+//! Builds the fast path behind a switch, or behind a model of one.
 
 use std::sync::Arc;
 
 use causeway_fastpath::FastPath;
-use causeway_hybrid::{ByRate, Config, Hybrid, HybridError, Thresholds};
-use causeway_p4::profiles;
+use causeway_hybrid::{ByRate, Config, Hybrid, HybridError, Placement, Thresholds};
+use causeway_slowpath::lease::Software;
 use causeway_switch::backend::{LocalSwitch, Notice};
-use causeway_switch::driver::{FaultInjector, FaultRates, Program};
+use causeway_switch::driver::{FaultInjector, FaultRates};
 use causeway_switch::model::Timing;
 use causeway_types::{Bitrate, Span};
 use tracing::{info, warn};
@@ -29,26 +29,16 @@ const FAULT_SEED: u64 = 1;
 /// # Errors
 /// The tables of the fast path need more memory than there is, or the switch does not support the topology.
 pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    if let Some((switch, address)) = parts.config.upf.switch_in_front() {
+        return super::switch_in_front(switch, address, parts);
+    }
     let keys = &parts.config.upf.hybrid;
-    let software = FastPath::new(parts.topology.clone(), parts.limits)
-        .map_err(|source| StartError::Tables { source, limit: parts.address_space.clone() })?;
-    let software = Box::new(software);
-    let config = Config {
-        capacity: keys.capacity as usize,
-        changes_per_second: keys.changes_per_second,
-        longest_stay: keys.longest_stay,
-        least_gap: Config::default().least_gap.min(keys.longest_stay),
-        strict: keys.strict,
-        read_interval: Some(keys.read_interval),
-        ..Config::default()
-    };
-    let placement = Box::new(ByRate::new(thresholds(keys)));
+    let (software, placement, config) = (software(parts)?, placement(parts), moves(parts));
     let timing = match keys.model.timing {
         DriverTiming::Instant => Timing::INSTANT,
         DriverTiming::Paper => Timing::PAPER_ALL_DRIVER,
     };
-    let program = Program::from(&profiles::HIP4);
-    let mut local = LocalSwitch::in_front_of_software(&program, &parts.topology, parts.limits, timing)
+    let mut local = LocalSwitch::in_front_of_software(&parts.topology, parts.limits, timing)
         .map_err(HybridError::from)?;
     local.config.retry = RETRY;
     let driver = |model| FaultInjector::new(model, faults(keys.model.faults), LATENESS, FAULT_SEED);
@@ -57,7 +47,38 @@ pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     Ok(Box::new(hybrid.as_part(Arc::clone(parts.switch), parts.number).with_notices(log)))
 }
 
-fn log(notice: &Notice) {
+/// The software behind the switch.
+///
+/// # Errors
+/// Its tables need more memory than there is.
+pub(super) fn software(parts: &Parts<'_>) -> Result<Box<dyn Software>, StartError> {
+    match FastPath::new(parts.topology.clone(), parts.limits) {
+        Ok(software) => Ok(Box::new(software)),
+        Err(source) => Err(StartError::Tables { source, limit: parts.address_space.clone() }),
+    }
+}
+
+/// Which rules move.
+pub(super) fn placement(parts: &Parts<'_>) -> Box<dyn Placement> {
+    Box::new(ByRate::new(thresholds(&parts.config.upf.hybrid)))
+}
+
+/// How rules move.
+pub(super) fn moves(parts: &Parts<'_>) -> Config {
+    let keys = &parts.config.upf.hybrid;
+    Config {
+        capacity: keys.capacity as usize,
+        changes_per_second: keys.changes_per_second,
+        longest_stay: keys.longest_stay,
+        least_gap: Config::default().least_gap.min(keys.longest_stay),
+        strict: keys.strict,
+        read_interval: Some(keys.read_interval),
+        ..Config::default()
+    }
+}
+
+/// Logs a state change of the switch.
+pub(super) fn log(notice: &Notice) {
     match notice {
         Notice::Reconciled(_) => info!("{notice}"),
         Notice::Down | Notice::Superseded | Notice::Refused { .. } | Notice::Closed { .. } => {

@@ -57,7 +57,7 @@ impl DataPlane {
         Self { name: "slowpath", build: slow_path },
         // A P4 switch, over P4Runtime; or a slow switch model in this process, for trials.
         Self { name: Self::SWITCH, build: switch },
-        // The fast path behind such a model, which has the rules of high rates.
+        // The fast path behind such a switch or model, which has the rules of high rates.
         Self { name: Self::HYBRID, build: hybrid::build },
         // Tables, counters and meters in external memory.
         Self { name: Self::XPLANE, build: xplane::build },
@@ -141,10 +141,19 @@ fn switch(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
 }
 
 #[cfg(feature = "p4runtime")]
-use p4runtime::remote_switch;
+use p4runtime::{remote_switch, switch_in_front};
 
 #[cfg(not(feature = "p4runtime"))]
 fn remote_switch(_: &crate::config::P4Switch, _: &str, _: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    Err(StartError::WithoutP4Runtime)
+}
+
+#[cfg(not(feature = "p4runtime"))]
+fn switch_in_front(
+    _: &crate::config::P4Switch,
+    _: &str,
+    _: &Parts<'_>,
+) -> Result<BoxedDataPlane, StartError> {
     Err(StartError::WithoutP4Runtime)
 }
 

@@ -1,15 +1,16 @@
-//! Creates the P4Runtime switch of a configuration.
+//! Creates the P4Runtime switch of a configuration: as the data plane, or in front of the fast path.
 
 use std::net::Ipv4Addr;
 
-use causeway_p4runtime::RemoteSwitch;
-use causeway_p4runtime::client::{CopySession, Options};
+use causeway_hybrid::{Hybrid, OwnPorts};
+use causeway_p4runtime::client::{CopySession, Options, P4Runtime};
+use causeway_p4runtime::{OpenError, RemoteSwitch};
 use causeway_switch::backend::{self, Hop, Route, SourceGuardPool};
-
+use causeway_switch::{FIRST_SESSION, SoftwareLink};
 use causeway_types::Span;
 
 use super::{BoxedDataPlane, Parts};
-use crate::config::{P4Switch, RouteOf, SwitchRoute};
+use crate::config::{P4Switch, RouteOf, SwitchLink, SwitchRoute};
 use crate::error::StartError;
 
 /// How long a switch may be unreachable before changes of sessions are refused immediately, and how long one change may
@@ -25,19 +26,61 @@ pub(super) fn remote_switch(
     address: &str,
     parts: &Parts<'_>,
 ) -> Result<BoxedDataPlane, StartError> {
-    let (topology, pools) = (&parts.topology, parts.config.upf.teid_pools());
-    let local: Vec<Ipv4Addr> = topology.gtpu.iter().filter_map(|end| end.addr.v4).collect();
-    let own = local.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
-    let copies = switch.copy_session.map(|session| CopySession { session, port: switch.cpu_port });
-    let options = Options {
+    let config = backend_config(switch, parts);
+    Ok(Box::new(RemoteSwitch::new(options(switch, address, parts), config, TIMEOUT)?))
+}
+
+/// Creates the switch of a configuration in front of the fast path, and begins to connect.
+///
+/// # Errors
+/// The files or the address are invalid, or the program is not one in front of software.
+pub(super) fn switch_in_front(
+    switch: &P4Switch,
+    address: &str,
+    parts: &Parts<'_>,
+) -> Result<BoxedDataPlane, StartError> {
+    let ports = OwnPorts::default();
+    let options = options(switch, address, parts);
+    let driver = P4Runtime::connect(options, Some(Box::new(ports.wake()))).map_err(OpenError::from)?;
+    let program = driver.program().clone();
+    let link = |link: &SwitchLink| SoftwareLink { network: link.port, software: link.software };
+    let config = backend::Config {
+        software: switch.link.iter().map(link).collect(),
+        // Counters are read when they are due.
+        pace: None,
+        ..backend_config(switch, parts)
+    };
+    let (software, placement) = (super::hybrid::software(parts)?, super::hybrid::placement(parts));
+    let moves = super::hybrid::moves(parts);
+    let hybrid = Hybrid::behind(driver, &program, config, software, placement, moves, ports);
+    Ok(Box::new(hybrid.map_err(OpenError::from)?.with_notices(super::hybrid::log)))
+}
+
+fn local_addresses(parts: &Parts<'_>) -> Vec<Ipv4Addr> {
+    parts.topology.gtpu.iter().filter_map(|end| end.addr.v4).collect()
+}
+
+fn options(switch: &P4Switch, address: &str, parts: &Parts<'_>) -> Options {
+    let mut copies = Vec::new();
+    if let Some(session) = switch.copy_session {
+        copies.push(CopySession { session, port: switch.cpu_port });
+        let linked = switch.link.iter().flat_map(|link| [link.port, link.software].map(u32::from));
+        copies.extend(linked.map(|port| CopySession { session: u32::from(FIRST_SESSION) + port, port }));
+    }
+    Options {
         device_id: switch.device_id,
         election_id: switch.election_id.into(),
         device_config: switch.device_config.clone(),
-        local,
+        local: local_addresses(parts),
         copies,
         ..Options::new(address, switch.p4info.clone().unwrap_or_default())
-    };
-    let config = backend::Config {
+    }
+}
+
+fn backend_config(switch: &P4Switch, parts: &Parts<'_>) -> backend::Config {
+    let (topology, pools) = (&parts.topology, parts.config.upf.teid_pools());
+    let own = local_addresses(parts).first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
+    backend::Config {
         pace: Some(switch.read_interval),
         drop_read_interval: Some(switch.read_interval * 20),
         counts_as_received: switch.counts_as_received,
@@ -48,8 +91,7 @@ pub(super) fn remote_switch(
             .collect(),
         routes: switch.route.iter().map(|route| route_of(route, own)).collect(),
         ..backend::Config::new(topology.clone(), parts.limits)
-    };
-    Ok(Box::new(RemoteSwitch::new(options, config, TIMEOUT)?))
+    }
 }
 
 fn route_of(route: &SwitchRoute, local: Ipv4Addr) -> Route {

@@ -21,6 +21,6 @@ use super::views::{ProblemView, SwitchStateView, SwitchView};
 pub(super) async fn switch(State(management): Shared) -> Result<Json<SwitchView>, Refusal> {
     let state = in_time(management.workers.switch_state()).await?;
     let upf = management.upf();
-    let address = upf.remote_switch().map(|(_, address)| address.to_owned());
+    let address = upf.driven_switch().map(|(_, address)| address.to_owned());
     Ok(Json(SwitchView { switch: state.map(|state| SwitchStateView::of(state, address)) }))
 }

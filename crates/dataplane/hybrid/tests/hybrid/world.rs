@@ -14,12 +14,11 @@ use causeway_model::{
     ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Op, Pdi, Pdr, Qer,
     RuleSet, UeAddress, UeSide, Urr, Usage, UsageLimits,
 };
-use causeway_p4::profiles;
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{Batch, Frame, IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_slowpath::Limits;
 use causeway_switch::backend::LocalSwitch;
-use causeway_switch::driver::{FaultInjector, FaultRates, Program};
+use causeway_switch::driver::{FaultInjector, FaultRates};
 use causeway_switch::model::upf::Upf;
 use causeway_switch::model::{Model, Timing};
 use causeway_types::{
@@ -122,8 +121,7 @@ impl World {
             ..Topology::default()
         };
         let limits = Limits::default();
-        let program = Program::from(&profiles::HIP4);
-        let local = LocalSwitch::in_front_of_software(&program, &topology, limits, timing).unwrap();
+        let local = LocalSwitch::in_front_of_software(&topology, limits, timing).unwrap();
         let software = Box::new(FastPath::new(topology, limits).unwrap());
         let wishes = Script::default();
         let driver = |model| FaultInjector::new(model, chances, Span::from_millis(3), seed);

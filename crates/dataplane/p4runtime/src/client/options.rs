@@ -21,8 +21,9 @@ pub struct Options {
     /// Addresses at which GTP-U arrives, for the parser of the program; written when the switch has its program, if
     /// there are any.
     pub local: Vec<Ipv4Addr>,
-    /// The clone session for copies to the CPU port, if the switch needs one; written when it has its program.
-    pub copies: Option<CopySession>,
+    /// Clone sessions, if the switch needs them: for copies to the CPU port, and for frames that leave to software; written when it
+    /// has its program.
+    pub copies: Vec<CopySession>,
     /// The deadline of a response.
     pub deadline: Duration,
     /// The longest pause between two connection attempts.
@@ -34,7 +35,7 @@ pub struct Options {
 pub struct CopySession {
     /// Its number in the program.
     pub session: u32,
-    /// The CPU port.
+    /// The port that its copies leave by.
     pub port: u32,
 }
 
@@ -51,7 +52,7 @@ impl Options {
             p4info: p4info.into(),
             device_config: None,
             local: Vec::new(),
-            copies: None,
+            copies: Vec::new(),
             deadline: Duration::from_secs(5),
             longest_pause: Duration::from_secs(5),
         }

@@ -5,6 +5,7 @@ use tracing::warn;
 
 use super::calls::Calls;
 use super::error::SessionError;
+use super::options::CopySession;
 use super::worker::Shared;
 use crate::info::Schema;
 use crate::wire::{
@@ -27,8 +28,8 @@ pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, Sess
     if let Some(update) = local_addresses(shared) {
         set_up(shared, calls, "the local addresses in the parser's value set", update).await?;
     }
-    if let Some(update) = copies(shared) {
-        set_up(shared, calls, "the clone session for copies", update).await?;
+    for copies in &shared.options.copies {
+        set_up(shared, calls, "a clone session for copies", clone_session(*copies)).await?;
     }
     Ok(!runs_this_program)
 }
@@ -53,12 +54,11 @@ fn local_addresses(shared: &Shared) -> Option<Update> {
     Some(update(UpdateKind::Modify, What::ValueSet(set.to_wire(&values))))
 }
 
-fn copies(shared: &Shared) -> Option<Update> {
-    let copies = shared.options.copies?;
+fn clone_session(copies: CopySession) -> Update {
     let replica = Replica { egress_port: copies.port, instance: 1 };
     let session = CloneSession { session_id: copies.session, replicas: vec![replica] };
     let kind = Some(ReplicationKind::Clone(session));
-    Some(update(UpdateKind::Insert, What::Replication(ReplicationEntry { kind })))
+    update(UpdateKind::Insert, What::Replication(ReplicationEntry { kind }))
 }
 
 fn update(kind: UpdateKind, what: What) -> Update {

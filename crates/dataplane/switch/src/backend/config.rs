@@ -7,6 +7,7 @@ use causeway_slowpath::Limits;
 use causeway_types::{IpNet, Span};
 
 use super::Template;
+use crate::SoftwareLink;
 use crate::pendulum::Mode;
 use crate::pulling;
 use crate::ranges::Minimum;
@@ -28,7 +29,7 @@ pub struct Config {
     /// it, which receives their packets through the CPU port; otherwise they are refused.
     pub falls_back: bool,
     /// Whether every rule is in the software, and the switch has only those that [`super::Switch::place`] moves there; the
-    /// switch must be one that sends the packets of other rules to the software.
+    /// switch must be one that sends the packets of other rules to the software (`software`).
     pub places: bool,
     /// The minimum time between the starts of two passes of a reader. `None`: counters are read only when an operation
     /// or a timer waits for them, or on [`super::Switch::read_all_counters`].
@@ -59,9 +60,17 @@ pub struct Config {
     /// Pools of UEs whose TEIDs end like their addresses: one source guard entry serves a whole pool. Other UEs have an
     /// entry each.
     pub guards: Vec<SourceGuardPool>,
+    /// Ports of the software behind the switch, for `places`. The program must have a table of them.
+    pub software: Vec<SoftwareLink>,
 }
 
 impl Config {
+    /// The same for a switch that has only the rules that [`super::Switch::place`] moves there.
+    #[must_use]
+    pub fn moving_rules(self) -> Self {
+        Self { places: true, falls_back: false, ..self }
+    }
+
     /// Pendulum access as in the paper, selective pulling with a policy, without routes.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
@@ -83,6 +92,7 @@ impl Config {
             minima: Vec::new(),
             routes: Vec::new(),
             guards: Vec::new(),
+            software: Vec::new(),
         }
     }
 

@@ -1,13 +1,13 @@
 //! The tables, counters and meters of a program that sessions' rules need, found by name.
 
-use causeway_p4::names::{counter, table};
+use causeway_p4::names::{action, counter, parameter, table};
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use super::pattern::{Inexpressible, Pattern};
 use crate::SwitchPdr;
-use crate::armed::{self, Arming};
+use crate::armed::Arming;
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
 use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
@@ -136,6 +136,11 @@ impl Layout {
         })
     }
 
+    /// The name of the program, as in `p4/`.
+    pub(super) fn profile_name(&self) -> &'static str {
+        if self.table(table::SOFTWARE_PORTS).is_some() { "hip4-hybrid" } else { self.profile.name() }
+    }
+
     /// Meters of a session's simple rules, or of other rules.
     pub(super) fn meters(&self, are_simple: bool) -> Meters {
         self.session_meters.filter(|_| are_simple).unwrap_or(self.meters)
@@ -210,14 +215,15 @@ impl Layout {
 
     /// The key of a number in the table of armed rules; `None`: the program has none.
     pub(super) fn armed_key(&self, number: SwitchPdr) -> Option<EntryKey> {
-        let table = self.table(armed::TABLE)?.id;
+        let table = self.table(table::ARMED_RULES)?.id;
         Some(EntryKey { table, fields: vec![FieldMatch::Exact(number.0.into())], priority: 0 })
     }
 
     /// The entry of a number in the table of armed rules.
     pub(super) fn armed_entry(&self, number: SwitchPdr, arming: Arming) -> Option<Entry> {
-        let parameters = [(armed::GENERATION, arming.generation.into()), (armed::GAP, arming.units())];
-        self.entry(self.armed_key(number)?, armed::ACTION, &parameters)
+        let parameters =
+            [(parameter::GENERATION, arming.generation.into()), (parameter::GAP, arming.units())];
+        self.entry(self.armed_key(number)?, action::ARM, &parameters)
     }
 
     /// Entries of the accounting tables of a side.

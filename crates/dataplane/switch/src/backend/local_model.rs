@@ -4,19 +4,20 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::Topology;
 use causeway_p4::names::table;
+use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{IpNet, Span};
 
 use super::config::{Config, Hop, Route};
 use crate::driver::Program;
-use crate::model::upf::{SoftwarePort, UnknownProgram, Upf};
+use crate::model::upf::{UnknownProgram, Upf};
 use crate::model::{self, Model, Timing};
 
 /// The ports of the switch: tunnels, the data network, the controller.
 pub(super) const N3: u16 = 1;
 pub(super) const N6: u16 = 2;
 pub(super) const CPU: u16 = 510;
-pub(super) const SOFTWARE: u16 = 3;
+const SOFTWARE: u16 = 3;
 
 /// Octets that a queue of the model holds.
 const QUEUE: u64 = 1 << 20;
@@ -44,7 +45,7 @@ pub(super) fn parts(
 pub struct LocalSwitch {
     /// The model.
     pub model: Model<Upf>,
-    /// Its program, with armed rules.
+    /// Its program.
     pub program: Program,
     /// The configuration of a backend that moves rules between both.
     pub config: Config,
@@ -54,27 +55,20 @@ impl LocalSwitch {
     /// The port on which the model sends the packets that it does not forward.
     pub const SOFTWARE_PORT: u16 = SOFTWARE;
 
-    /// A model with this program, whose requests take this time.
+    /// A model with profile `hip4-hybrid`, whose requests take this time.
     ///
     /// # Errors
-    /// The program is not one that the model runs in front of software.
+    /// The model does not run it.
     pub fn in_front_of_software(
-        program: &Program,
         topology: &Topology,
         limits: Limits,
         timing: Timing,
     ) -> Result<Self, UnknownProgram> {
-        let program = with_guards(program).with_armed_rules();
-        let smallest = |mtus: &mut dyn Iterator<Item = u32>| mtus.min().unwrap_or(u32::MAX);
-        let port = SoftwarePort {
-            port: SOFTWARE,
-            tunnel_mtu: smallest(&mut topology.gtpu.iter().map(|end| end.mtu)),
-            network_mtu: smallest(&mut topology.networks.iter().map(|network| network.mtu)),
-        };
-        let pipeline = Upf::new(&program, CPU, addresses(topology))?.with_software(port)?;
+        let program = with_guards(&Program::from(&profiles::HIP4_HYBRID));
+        let pipeline = Upf::new(&program, CPU, addresses(topology))?.with_software(SOFTWARE)?;
         let model = model::Config { timing, cpu_port: CPU, port_rate: None, queue_room: QUEUE };
         let model = Model::new(program.clone(), pipeline, model);
-        let config = Config { places: true, falls_back: false, ..local_config(topology.clone(), limits) };
+        let config = local_config(topology.clone(), limits).moving_rules();
         Ok(Self { model, program, config })
     }
 }

@@ -8,9 +8,11 @@ use super::direct;
 use super::layout::{Layout, Profile, TEMPLATES, UnknownLayout};
 use super::template::Template;
 use super::writer::template_updates;
+use crate::SoftwareLink;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
 use crate::pendulum::{self, Mode};
 use crate::ranges::{BootstrapError, Minimum, Ranges};
+use crate::software_ports;
 
 /// Why a backend cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -42,6 +44,11 @@ pub enum StartError {
         /// Entries available.
         room: usize,
     },
+    /// The program has no table for links to software, or no room for so many.
+    #[error(
+        "software behind the switch: the program lacks table software_ports, packet_limits or armed_rules, or has no room for {0} links"
+    )]
+    Software(usize),
     /// A route for which the program has no table: tunnels are over IPv4.
     #[error("a route to {0}: the program has none of that kind")]
     Route(IpNet),
@@ -84,7 +91,42 @@ pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Result<Vec<Entr
         |guard: &SourceGuardPool| numbers_entry(layout, guard).ok_or(StartError::Numbers(guard.pool));
     let numbered = config.guards.iter().filter(|_| layout.profile == Profile::Direct);
     let entries = config.routes.iter().map(route).chain(config.guards.iter().map(guard));
-    entries.chain(numbered.map(number)).collect()
+    let links = software_entries(layout, config).ok_or(StartError::Software(config.software.len()));
+    entries.chain(numbered.map(number)).chain(links?.into_iter().map(Ok)).collect()
+}
+
+/// Octets of IPv4, UDP, GTP-U and a PDU Session Container.
+const TUNNEL: u32 = 44;
+
+/// The links to software behind the switch, and the longest packets that the switch forwards; `None`: the program cannot hold them.
+fn software_entries(layout: &Layout, config: &Config) -> Option<Vec<Entry>> {
+    if !config.places {
+        return Some(Vec::new());
+    }
+    layout.table(table::ARMED_RULES)?;
+    if layout.table(table::SOFTWARE_PORTS)?.size < 2 * config.software.len() {
+        return None;
+    }
+    let topology = &config.topology;
+    let tunnels = topology.gtpu.iter().map(|end| end.mtu.saturating_sub(TUNNEL)).min();
+    let networks = topology.networks.iter().map(|network| network.mtu).min();
+    let limit = |forward: u128, most: Option<u32>| {
+        // One more than the longest, and packets have at most 65,535 octets.
+        let octets = most.map_or(u128::from(u16::MAX), |most| u128::from(most.saturating_add(1).min(0xffff)));
+        let fields = vec![FieldMatch::Exact(forward)];
+        layout.plain(table::PACKET_LIMITS, fields, action::LIMIT_TO, &[(parameter::OCTETS, octets)])
+    };
+    let link = |from: u16, action, to: u16| {
+        let fields = vec![FieldMatch::Exact(from.into())];
+        let session = u128::from(software_ports::FIRST_SESSION) + u128::from(to);
+        layout.plain(table::SOFTWARE_PORTS, fields, action, &[(parameter::SESSION, session)])
+    };
+    let links = config.software.iter().flat_map(|SoftwareLink { network, software }| {
+        [link(*network, action::LEAVE, *software), link(*software, action::PASS_THROUGH, *network)]
+    });
+    let limits =
+        [limit(software_ports::WITHOUT_TUNNEL, networks), limit(software_ports::IN_NEW_TUNNEL, tunnels)];
+    limits.into_iter().chain(links).collect()
 }
 
 fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {

@@ -11,6 +11,7 @@ use causeway_p4::Reason;
 use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::tap::{TapOptions, TapPort};
 use causeway_ports::{Port, wait};
+use causeway_switch::FIRST_SESSION;
 use causeway_switch::driver::Program;
 
 use crate::frames::{UNDERLAY, UPF_N3, UPF_N9, frame};
@@ -158,7 +159,7 @@ impl Bmv2 {
         }
         runtime.add_mirroring(1, CPU);
         if profile.has_software {
-            runtime.add_mirroring(2, SOFTWARE);
+            PORTS.iter().for_each(|port| runtime.add_mirroring((FIRST_SESSION + port).into(), *port));
         }
         let reasons = profile.drop_reasons();
         Self {
@@ -196,9 +197,7 @@ impl Bmv2 {
         let mut left = Vec::new();
         loop {
             let (by, octets) = self.next();
-            // Where software is behind the switch, that gets it, as it came.
-            let is_fence = by == CPU && octets.get(24..) == fence.get(14..);
-            if is_fence || by == SOFTWARE && octets == fence {
+            if by == CPU && octets.get(24..) == fence.get(14..) || octets == fence {
                 break;
             }
             left.push((by, octets));

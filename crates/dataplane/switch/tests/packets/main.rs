@@ -23,7 +23,7 @@ mod random;
 mod refusals;
 mod rules;
 mod runtime;
-mod software;
+mod software_ports;
 mod tenants;
 mod thrift;
 mod tunnels_ipv6;

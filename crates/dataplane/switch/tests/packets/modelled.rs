@@ -3,13 +3,12 @@
 use causeway_p4::Reason;
 use causeway_switch::Count;
 use causeway_switch::driver::{EntryKey, Program, Reply, Request, SwitchDriver, Update};
-use causeway_switch::model::upf::{SoftwarePort, Upf};
+use causeway_switch::model::upf::Upf;
 use causeway_switch::model::{Config, Model, Timing};
 use causeway_types::{Span, Time};
 
+use crate::CPU;
 use crate::frames::{UNDERLAY, UPF_N3, UPF_N9};
-use crate::software::{NETWORK_MTU, TUNNEL_MTU};
-use crate::{CPU, SOFTWARE};
 
 pub(crate) struct Modelled {
     model: Model<Upf>,
@@ -20,10 +19,6 @@ impl Modelled {
     pub(crate) fn new(program: &Program) -> Self {
         let mut upf = Upf::new(program, CPU, vec![UPF_N3.into(), UPF_N9.into()]).unwrap();
         upf.set_underlay(vec![UNDERLAY.into()]);
-        if program.table_named("packet_limits").is_some() {
-            let port = SoftwarePort { port: SOFTWARE, tunnel_mtu: TUNNEL_MTU, network_mtu: NETWORK_MTU };
-            upf = upf.with_software(port).unwrap();
-        }
         let config = Config { timing: Timing::INSTANT, cpu_port: CPU, port_rate: None, queue_room: 1 << 20 };
         Self { model: Model::new(program.clone(), upf, config), now: Time::from_secs(1000) }
     }

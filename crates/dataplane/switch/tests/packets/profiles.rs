@@ -28,7 +28,7 @@ pub(crate) struct Profile {
     pub(crate) has_own_filters: bool,
     /// It finds heavy hitters (HEAVY_HITTERS): its contract has the drop reasons alone.
     pub(crate) has_heavy_hitters: bool,
-    /// A software data plane is behind it (SOFTWARE_PORT): its contract has the drop reasons alone.
+    /// A software data plane is behind it (SOFTWARE_PORTS).
     pub(crate) has_software: bool,
     /// VXLAN and the firewall are there as options: its contract has the names of the profile alone.
     pub(crate) has_segment_option: bool,
@@ -85,7 +85,6 @@ impl Profile {
             self.has_applications,
             self.has_own_filters,
             self.has_heavy_hitters,
-            self.has_software,
             self.has_segment_option,
             self.has_gnb_addresses,
         ];
@@ -145,8 +144,8 @@ pub(crate) fn heavy_hitters() -> Profile {
 }
 
 /// The one in front of a software data plane.
-pub(crate) fn with_software() -> Profile {
-    Profile { has_software: true, ..Profile::of(&profiles::HIP4) }
+pub(crate) fn in_front_of_software() -> Profile {
+    Profile { name: "hip4", has_software: true, ..Profile::of(&profiles::HIP4_HYBRID) }
 }
 
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
@@ -175,7 +174,7 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
         options.push("-DHEAVY_HITTERS".to_owned());
     }
     if profile.has_software {
-        options.push("-DSOFTWARE_PORT".to_owned());
+        options.push("-DSOFTWARE_PORTS".to_owned());
     }
     options.extend(profile.sizes());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -194,11 +194,32 @@ fn contradictions() {
         ),
         (
             "upf:\n  dataplane: hybrid\n  routing:\n    decrement_ttl: false\n  traffic:\n    heavy_hitters:\n      threshold: 5Mbps\n  \
-             hybrid:\n    promote_at: 500kbps\n    demote_below: 1Mbps\n  switch:\n    address: 192.0.2.9:9559\n",
+             hybrid:\n    promote_at: 500kbps\n    demote_below: 1Mbps\n",
             "10: upf.hybrid.demote_below: above upf.hybrid.promote_at, 500kbps: give at most that; half of it is usual\n\
-             upf.yaml:12: upf.switch.address: upf.dataplane hybrid has a switch model in this process: remove it, or use upf.dataplane switch\n\
              upf.yaml:4: upf.routing.decrement_ttl: upf.dataplane hybrid always decrements the TTL: remove the key, or use another data plane\n\
              upf.yaml:7: upf.traffic.heavy_hitters.threshold: upf.dataplane hybrid looks for no heavy hitters: remove the key, or use another data plane",
+        ),
+        (
+            "upf:\n  dataplane: hybrid\n  workers:\n    count: 2\n  switch:\n    address: 192.0.2.9:9559\n    link:\n      - {port: 1, software: 3}\n\
+             \x20     - {port: 3, software: 3}\n",
+            "5: upf.switch.p4info: missing: give the P4Info of the switch's program, one with the tables software_ports and armed_rules\n\
+             upf.yaml:5: upf.switch.route: missing: give a route `of: tunnels` towards the gNBs\n\
+             upf.yaml:5: upf.switch.route: missing: give a route `of: network` towards the data network\n\
+             upf.yaml:9: upf.switch.link[1].port: port 3 of the switch is in a link already: each port has one\n\
+             upf.yaml:9: upf.switch.link[1].software: port 3 of the switch is in a link already: each port has one\n\
+             upf.yaml:4: upf.workers.count: upf.dataplane hybrid has one packet thread: set upf.workers.count to 1 or auto",
+        ),
+        (
+            "upf:\n  dataplane: hybrid\n  switch:\n    address: 192.0.2.9:9559\n    p4info: a\n    route:\n\
+             \x20     - {to: 0.0.0.0/0, of: tunnels, port: 1, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}\n\
+             \x20     - {to: 0.0.0.0/0, port: 2, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}\n",
+            "3: upf.switch.link: missing: give the switch's ports with N3 and N6, and those of the UPF's interfaces: `{port: 1, software: 3}`",
+        ),
+        (
+            "upf:\n  dataplane: switch\n  switch:\n    address: 192.0.2.9:9559\n    p4info: a\n    route:\n\
+             \x20     - {to: 0.0.0.0/0, of: tunnels, port: 1, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}\n\
+             \x20     - {to: 0.0.0.0/0, port: 2, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}\n    link: [{port: 1, software: 3}]\n",
+            "9: upf.switch.link: links are for a switch in front of the UPF's own ports: remove them, or use upf.dataplane hybrid",
         ),
     ];
     for (text, expected) in cases {

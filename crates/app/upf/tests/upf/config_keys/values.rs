@@ -102,6 +102,8 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.switch.route[].port", "4"),
     ("upf.switch.route[].mac", "02:00:00:00:00:07"),
     ("upf.switch.route[].next_hop", "02:00:00:00:00:08"),
+    ("upf.switch.link[].port", "4"),
+    ("upf.switch.link[].software", "5"),
     ("upf.hybrid.promote_at", "2Mbps"),
     ("upf.hybrid.demote_below", "250kbps"),
     ("upf.hybrid.demote_after", "3s"),
@@ -187,4 +189,5 @@ pub(crate) const NEEDED: &[(&str, &str)] = &[
     ("upf.management.tls", "certificate: a.crt, key: a.key"),
     ("upf.management.socket", "path: a.sock"),
     ("upf.switch.route[]", "to: 0.0.0.0/0, port: 1, mac: 02:00:00:00:00:01, next_hop: 02:00:00:00:00:02"),
+    ("upf.switch.link[]", "port: 1, software: 2"),
 ];

@@ -1,10 +1,11 @@
 //! The daemon with a P4 switch as its data plane: PFCP over real sockets, P4Runtime over real gRPC, the model of a switch behind it,
-//! or BMv2.
+//! or BMv2; and with a switch in front of its own ports.
 #![cfg(feature = "p4runtime")]
 
 mod bmv2;
 #[path = "../../../../../dataplane/p4runtime/tests/p4runtime/driver/bmv2_tools.rs"]
 mod bmv2_tools;
+mod in_front;
 #[allow(dead_code, reason = "packet tests need more of it")]
 #[path = "../../../../../dataplane/switch/tests/packets/thrift.rs"]
 mod thrift;

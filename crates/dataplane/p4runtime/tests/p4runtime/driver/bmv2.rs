@@ -30,7 +30,7 @@ impl Bmv2 {
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut driver = Driver::connect(grpc, |options| {
             options.device_config = Some(json.to_owned());
-            options.copies = Some(CopySession { session: 1, port: CPU.into() });
+            options.copies = vec![CopySession { session: 1, port: CPU.into() }];
         });
         assert_eq!(driver.link(), Link::Up { emptied: true });
         Self { driver, process }

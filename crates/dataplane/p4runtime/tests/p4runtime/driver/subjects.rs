@@ -129,7 +129,7 @@ impl OverGrpc {
     fn new(has_atomic_batches: bool) -> Self {
         let options = server::Options { has_atomic_batches, ..server::Options::default() };
         let served = Served::new(options, false);
-        let copies = Some(CopySession { session: 1, port: CPU.into() });
+        let copies = vec![CopySession { session: 1, port: CPU.into() }];
         let mut driver = Driver::connect(served.address, |options| options.copies = copies);
         assert_eq!(driver.link(), Link::Up { emptied: true });
         Self { driver, switch: served.switch.clone(), _served: served }

@@ -16,7 +16,7 @@ impl<D: SwitchDriver> Switch<D> {
         let statistics = self.reader.access().statistics();
         let (sessions, rule_numbers) = self.sessions.len();
         SwitchState {
-            profile: self.layout.profile.name(),
+            profile: self.layout.profile_name(),
             is_reconciling: self.recovery.is_in_progress(),
             sessions,
             rule_numbers,

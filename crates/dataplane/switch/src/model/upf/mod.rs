@@ -24,15 +24,13 @@ use std::net::Ipv4Addr;
 use causeway_types::Time;
 
 pub use codes::{Command, DropReason, Punt};
-pub use leave::SoftwarePort;
 pub use names::UnknownProgram;
 
 use super::{Colour, Output, Pipeline, QueuedPacket, State};
-use crate::armed::Observation;
 use crate::driver::Program;
 use crate::heavy_hitters::{self, Detector, Finding};
 use crate::meters::{METERED, Meters};
-use leave::{ForSoftware, Leaving};
+use leave::{ForSoftware, Leaving, Linked};
 use names::Names;
 use packet::{Arrival, Family, Forward, Packet};
 use parser::Known;
@@ -42,10 +40,8 @@ use parser::Known;
 pub struct Upf {
     names: Names,
     known: Known,
-    /// Where packets go that the switch does not forward, if a software data plane is behind it.
+    /// Where packets go that the switch does not forward, if the program has ports of a software data plane.
     leaving: Option<Leaving>,
-    /// What packets of armed rules do, if the program has them.
-    armed: Option<Observation>,
     /// What forwarded packets count for their rules, if the program finds heavy hitters; its random numbers; and the copy of the last packet.
     heavy: Option<Detector>,
     random: fastrand::Rng,
@@ -88,12 +84,15 @@ impl Upf {
     /// # Errors
     /// The program is not one of the UPF's, or of a profile that is not modelled.
     pub fn new(program: &Program, cpu_port: u16, local: Vec<Ipv4Addr>) -> Result<Self, UnknownProgram> {
-        let armed = Observation::of(program)?;
+        let leaving = Leaving::of(program)?;
         let heavy = Detector::of(program)?;
         let names = Names::new(program)?;
+        if leaving.is_some() && names.by_index.is_some() {
+            return Err(UnknownProgram::DirectWithSoftware);
+        }
         let known = Known { cpu_port, local, underlay: Vec::new(), has_ipv6: names.has_ipv6 };
         let random = fastrand::Rng::with_seed(0);
-        Ok(Self { names, known, leaving: None, armed, heavy, random, copy: None })
+        Ok(Self { names, known, leaving, heavy, random, copy: None })
     }
 
     /// Sets the addresses at which VXLAN arrives. A program without VXLAN has none.
@@ -103,14 +102,14 @@ impl Upf {
         }
     }
 
-    /// The same in front of a software data plane, which gets every packet that the switch does not forward.
+    /// The same with this port of the software for all ports without an entry of their own: a default action with which the
+    /// program was compiled, so that it also applies after a restart.
     ///
     /// # Errors
-    /// The profile is `direct`, whose programs have no table of armed rules.
-    pub fn with_software(mut self, software: SoftwarePort) -> Result<Self, UnknownProgram> {
-        let armed = self.armed.take().filter(|_| self.names.by_index.is_none());
-        let missing = UnknownProgram::Missing("table armed_rules, which profile direct does not have");
-        self.leaving = Some(Leaving::new(software, armed.ok_or(missing)?));
+    /// The program has no ports of software.
+    pub fn with_software(mut self, port: u16) -> Result<Self, UnknownProgram> {
+        let leaving = self.leaving.take().ok_or(UnknownProgram::Missing("table software_ports"))?;
+        self.leaving = Some(leaving.with_default(port));
         Ok(self)
     }
 
@@ -335,18 +334,27 @@ impl Pipeline for Upf {
         if is_of_segment && self.apply(state, &mut packet, table::VXLAN_ARRIVALS).is_err() {
             packet.drop = Some(DropReason::UnknownSegment);
         }
-        if let Some(Leaving { to, .. }) = self.leaving.as_ref().filter(|_| port != self.known.cpu_port) {
-            let to = to.port;
-            let stays = packet.drop.is_none()
-                && packet.punt.is_none()
-                && !matches!(self.forward_or_leave(state, now, &mut packet), Err(ForSoftware));
-            if !stays {
-                let (octets, packet) = (frame.len() as u64, ProcessedFrame::Punted(frame.to_vec()));
-                out.push(QueuedPacket { port: to, queue: 0, octets, packet });
-                return;
+        let links = self.leaving.as_ref().filter(|_| port != self.known.cpu_port);
+        let linked = links.and_then(|links| links.linked(state, port, frame.len()));
+        let unchanged = match linked {
+            Some(Linked::Network(to)) => Some(to),
+            Some(Linked::Software(to)) => {
+                let stays = packet.drop.is_none()
+                    && packet.punt.is_none()
+                    && !matches!(self.forward_or_leave(state, now, &mut packet), Err(ForSoftware));
+                (!stays).then_some(to)
             }
-        } else if packet.drop.is_none() && packet.punt.is_none() && is_user_packet {
-            self.treat(state, now, &mut packet);
+            None => {
+                if packet.drop.is_none() && packet.punt.is_none() && is_user_packet {
+                    self.treat(state, now, &mut packet);
+                }
+                None
+            }
+        };
+        if let Some(to) = unchanged {
+            let (octets, packet) = (frame.len() as u64, ProcessedFrame::Punted(frame.to_vec()));
+            out.push(QueuedPacket { port: to, queue: 0, octets, packet });
+            return;
         }
         if packet.drop.is_none() {
             self.direct(state, &mut packet);

@@ -32,6 +32,9 @@ pub enum UnknownProgram {
     /// An access to a register that no switch can make.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// Its rules are found by index, which are never armed.
+    #[error("the model does not support software behind a switch with profile direct")]
+    DirectWithSoftware,
     /// Its tunnels are over IPv6.
     #[error("the model does not support tunnels over IPv6")]
     OuterIpv6,
@@ -64,7 +67,9 @@ impl Names {
             return Err(UnknownProgram::OuterIpv6);
         }
         let mut tables: HashMap<&'static str, TableKeys, RandomState> = HashMap::default();
-        for name in TABLES {
+        // Those two are looked up by what is no field of a packet.
+        let is_apart = |name: &&str| [table::SOFTWARE_PORTS, table::PACKET_LIMITS].contains(name);
+        for name in TABLES.into_iter().filter(|name| !is_apart(name)) {
             let Some(table) = program.table_named(name) else { continue };
             let field = |key: &driver::Key| {
                 let unknown = || UnknownProgram::Key { table: name.to_owned(), key: key.name.clone() };

@@ -1,0 +1,253 @@
+//! A switch over P4Runtime in front of the daemon's own ports: N3 is a TAP device with the UPF's address, N6 another one behind the
+//! TUN device and the kernel's routes. The other ends of both are ports of the switch.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use causeway_p4runtime::server::ModelSwitch;
+use causeway_packet::gtpu::{Message, Packet};
+use causeway_packet::{Batch, Frame, Ipv4, Meta, Udp};
+use causeway_ports::tap::{TapOptions, TapPort};
+use causeway_ports::{Port, wait};
+use causeway_types::{Bitrate, MacAddr, Span, Teid};
+use causeway_upf::Daemon;
+use causeway_upf::config::{Config, HybridKeys, SwitchLink};
+use causeway_upf::management::views::{PlacementView, SwitchView};
+
+use crate::common::namespace::{in_namespace, ip};
+use crate::common::smf::{Session, Smf};
+use crate::common::{PATIENCE, UE, fetch, loopback, packet, until};
+use crate::switch::{
+    DataPlane, GNB, N3, N3_ROUTER, N6, N6_ROUTER, QFI, Served, UPF, configuration_for, in_tunnel,
+};
+
+/// The ports that the UPF's interfaces are connected to.
+const SOFTWARE_N3: u16 = 3;
+const SOFTWARE_N6: u16 = 4;
+
+const HOST: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 20);
+
+/// The MAC addresses of both interfaces: those of the switch's ports, which nobody can tell apart.
+const OWN: [MacAddr; 2] = [MacAddr([2, 0, 0x5e, 0, 0x53, 1]), MacAddr([2, 0, 0x5e, 0, 0x53, 2])];
+const OTHERS: [MacAddr; 2] = [N3_ROUTER, N6_ROUTER];
+
+const HOPS: u8 = 64;
+
+/// The cables between the switch and the UPF's interfaces, and what leaves by the other ports.
+struct Cables {
+    switch: ModelSwitch,
+    left: Receiver<(u16, Vec<u8>)>,
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Cables {
+    fn lay(switch: ModelSwitch) -> Self {
+        let open = |port: u16, device: &str| {
+            let options = TapOptions { device: device.to_owned(), bridge: None, mtu: Some(1500) };
+            (port, TapPort::open(device, &options).unwrap())
+        };
+        let mut taps = [open(SOFTWARE_N3, "n3"), open(SOFTWARE_N6, "n6")];
+        for ((device, address, other), (own, others)) in
+            [("n3", "192.0.2.1/24", GNB), ("n6", "198.51.100.1/24", HOST)]
+                .into_iter()
+                .zip(OWN.into_iter().zip(OTHERS))
+        {
+            ip(&format!("link set {device} address {own}"));
+            ip(&format!("address add {address} dev {device}"));
+            ip(&format!("neighbour add {other} lladdr {others} dev {device} nud permanent"));
+        }
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        let (sender, left) = channel();
+        let ended: Arc<AtomicBool> = Arc::default();
+        let (model, is_over) = (switch.clone(), Arc::clone(&ended));
+        let thread = std::thread::spawn(move || {
+            let mut batch = Batch::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let ports: Vec<&dyn Port> = taps.iter().map(|(_, tap)| tap as &dyn Port).collect();
+                wait(ports, None, Some(Duration::from_millis(1))).unwrap();
+                for (number, tap) in &mut taps {
+                    tap.receive(&mut batch).unwrap();
+                    batch.frames().for_each(|frame| model.receive(*number, frame.data));
+                }
+                while let Some((port, frame)) = model.poll_sent() {
+                    match taps.iter_mut().find(|(number, _)| *number == port) {
+                        Some((_, tap)) => {
+                            tap.send(&[Frame { meta: Meta::Ethernet, data: &frame }]).unwrap();
+                        }
+                        // The test may have ended.
+                        None => drop(sender.send((port, frame))),
+                    }
+                }
+            }
+        });
+        Self { switch, left, ended, thread: Some(thread) }
+    }
+
+    /// The next IPv4 packet that leaves by this port; neither port has anything else for long.
+    fn next(&self, by: u16) -> Vec<u8> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.left.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok((port, frame)) if port == by && frame.get(12..14) == Some(&[8, 0]) => {
+                    return frame[14..].to_vec();
+                }
+                // IPv6 of the kernel.
+                Ok((_, frame)) => assert_ne!(frame.get(12..14), Some(&[8, 0][..]), "{frame:02x?}"),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("nothing leaves by port {by}")
+                }
+            }
+        }
+    }
+
+    /// IPv4 packets that leave although nobody asked for them.
+    fn rest(&self) -> Vec<(u16, Vec<u8>)> {
+        self.left.try_iter().filter(|(_, frame)| frame.get(12..14) == Some(&[8, 0])).collect()
+    }
+}
+
+impl Drop for Cables {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // A test that failed says so itself.
+        let _ended = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The hybrid UPF of this switch. Rules move at the lowest rate, and back when a UE has been silent.
+fn hybrid(switch: &Served) -> Config {
+    let mut config = configuration_for(switch.address);
+    config.upf.dataplane = DataPlane::named("hybrid").unwrap();
+    config.upf.hybrid = HybridKeys {
+        promote_at: Bitrate::from_kbps(1).unwrap(),
+        demote_after: Span::from_millis(100),
+        longest_stay: Span::from_millis(2),
+        read_interval: Span::from_millis(20),
+        strict: true,
+        ..HybridKeys::default()
+    };
+    let p4info = config.upf.switch.p4info.as_ref().unwrap().with_file_name("hip4-hybrid.bmv2.txtpb");
+    config.upf.switch.p4info = Some(p4info);
+    let hops = config.upf.switch.route.iter_mut().zip(OWN.into_iter().zip(OTHERS));
+    for (route, (own, other)) in hops {
+        (route.mac, route.next_hop) = (own, other);
+    }
+    let link = |port, software| SwitchLink { port, software };
+    config.upf.switch.link = vec![link(N3, SOFTWARE_N3), link(N6, SOFTWARE_N6)];
+    config
+}
+
+/// A UPF behind a switch, and one UE with numbered packets, of which one is under way at a time.
+struct World {
+    daemon: Daemon,
+    smf: Smf,
+    cables: Cables,
+    session: Session,
+    sent: u32,
+}
+
+impl World {
+    fn new(switch: &Served) -> Self {
+        let cables = Cables::lay(switch.switch.clone());
+        let daemon = Daemon::start(&hybrid(switch)).unwrap();
+        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+        smf.associate();
+        let session = smf.establish_flow(UE, QFI);
+        Self { daemon, smf, cables, session, sent: 0 }
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        [&self.sent.to_be_bytes()[..], &[3; 200]].concat()
+    }
+
+    /// A packet of the UE passes; returns the hops that it has left.
+    fn up(&mut self) -> u8 {
+        self.sent += 1;
+        let user = packet(UE, HOST, &self.payload());
+        let frame = in_tunnel(self.session.uplink.teid, &user);
+        self.cables.switch.receive(N3, &[&OWN[0].0[..], &frame[6..]].concat());
+        let left = self.cables.next(N6);
+        let ip = Ipv4::parse(&left).unwrap();
+        assert_eq!((ip.src(), ip.dst()), (UE, HOST));
+        assert_eq!(Udp::parse(ip.payload()).unwrap().payload(), self.payload());
+        ip.ttl()
+    }
+
+    /// A packet for the UE arrives at the gNB in this tunnel; returns the hops that it has left.
+    fn down(&mut self, teid: Teid) -> u8 {
+        self.sent += 1;
+        let user = packet(HOST, UE, &self.payload());
+        let frame = [&OWN[1].0[..], &[0; 6], &[8, 0], &user].concat();
+        self.cables.switch.receive(N6, &frame);
+        let left = self.cables.next(N3);
+        let ip = Ipv4::parse(&left).unwrap();
+        assert_eq!((ip.src(), ip.dst()), (UPF, GNB));
+        let udp = Udp::parse(ip.payload()).unwrap();
+        let message = Packet::parse(udp.payload()).unwrap();
+        assert_eq!(message.header.teid, Some(teid));
+        let Message::GPdu(user) = message.message else { panic!("{left:02x?}") };
+        let user = Ipv4::parse(user).unwrap();
+        assert_eq!(Udp::parse(user.payload()).unwrap().payload(), self.payload());
+        user.ttl()
+    }
+
+    /// Packets each way until the switch forwards both; returns how many.
+    fn move_to_switch(&mut self, teid: Teid) -> u64 {
+        let (start, mut packets) = (Instant::now(), 0);
+        loop {
+            let hops = [self.up(), self.down(teid)];
+            packets += 1;
+            if hops == [HOPS - 1; 2] {
+                return packets;
+            }
+            assert!(start.elapsed() < PATIENCE, "{:?}", self.placement());
+            // A gap as long as the longest stay, in which the rules take over.
+            std::thread::sleep(Duration::from_millis(4));
+        }
+    }
+
+    fn placement(&self) -> PlacementView {
+        serde_json::from_str(&fetch(&self.daemon, "/api/v1/placement").1).unwrap()
+    }
+}
+
+// Input:  a UE with packets both ways through a switch in front of the UPF, one at a time; a handover while the switch has its rules;
+//         silence, and packets again.
+// Output: the first packets come through the UPF, two hops older; then the switch forwards them, one hop older. After the handover they
+//         are in the new tunnel. In silence the rules move back. Each packet arrives once, and usage is exact to the octet. The
+//         state of the switch and the placement tell of both.
+#[test]
+fn rules_move_to_a_switch_in_front() {
+    in_namespace("switch::in_front::rules_move_to_a_switch_in_front", || {
+        let switch = Served::at("127.0.0.1:0".parse().unwrap());
+        let mut world = World::new(&switch);
+        let [first, second] = [0x2001, 0x2002].map(|teid| Teid::new(teid).unwrap());
+        world.smf.forward(world.session, first, GNB);
+        // The switch passes frames once it has its tables.
+        until("the switch is filled", || {
+            let view: SwitchView = serde_json::from_str(&fetch(&world.daemon, "/api/v1/switch").1).unwrap();
+            let state = view.switch.expect("there is a switch");
+            assert_eq!(state.address, Some(switch.address.to_string()));
+            switch.switch.entries() >= 6
+        });
+        assert_eq!([world.up(), world.down(first)], [HOPS - 2; 2]);
+        let packets = 1 + world.move_to_switch(first);
+        let octets = packet(UE, HOST, &world.payload()).len() as u64;
+        assert_eq!(world.smf.query(world.session), (packets * octets, packets * octets));
+
+        world.smf.forward(world.session, second, GNB);
+        world.down(second);
+        world.up();
+        let seen = world.placement();
+        assert!(seen.switch.packets > 0 && seen.software.packets > 0, "{seen:?}");
+        until("silent rules move back", || world.placement().rules.software == 2);
+        assert_eq!([world.up(), world.down(second)], [HOPS - 2; 2]);
+        assert_eq!(world.smf.delete(world.session), Some((2 * octets, 2 * octets)));
+        assert_eq!(world.cables.rest(), []);
+    });
+}
