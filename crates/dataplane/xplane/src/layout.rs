@@ -85,6 +85,17 @@ impl Sizes {
             + self.paging_rings as u64 * self.paging_ring as u64 * PACKET as u64
     }
 
+    /// Where the header of a record is, as octets from the start of the tables: the bucket and its place there, 0 or 1. Its state is 64 octets
+    /// behind it.
+    pub const fn record(&self, bucket: u64, way: usize) -> u64 {
+        bucket * UE_BUCKET as u64 + (way * HEAD) as u64
+    }
+
+    /// Where the entries of a bucket of the flow table are, as octets from the start of the tables: 160 octets each. The packet is behind them.
+    pub const fn entries(&self, bucket: u64) -> u64 {
+        self.ue_buckets * UE_BUCKET as u64 + bucket * FLOW_BUCKET as u64
+    }
+
     /// A region of zeroes for these tables. `None`: it is larger than an address space.
     pub fn region(&self) -> Option<Region> {
         Region::new(0, usize::try_from(self.octets()).ok()?, Rights::all())
@@ -115,11 +126,11 @@ impl Layout {
     }
 
     pub(crate) fn ue_header(&self, bucket: u64, way: usize) -> Place {
-        self.at(bucket * UE_BUCKET as u64 + (way * HEAD) as u64)
+        self.at(self.sizes.record(bucket, way))
     }
 
     pub(crate) fn ue_state(&self, bucket: u64, way: usize) -> Place {
-        self.at(bucket * UE_BUCKET as u64 + (way * HEAD + HEADER) as u64)
+        self.at(self.sizes.record(bucket, way) + HEADER as u64)
     }
 
     /// The same by its place. One that is not in the table is the first: what is read from memory may be anything.
@@ -151,7 +162,7 @@ impl Layout {
     }
 
     fn flow_offset(&self, bucket: u64) -> u64 {
-        self.sizes.ue_buckets * UE_BUCKET as u64 + bucket * FLOW_BUCKET as u64
+        self.sizes.entries(bucket)
     }
 
     /// The entries of a bucket; the packet is behind them.

@@ -28,6 +28,7 @@ mod tenants;
 mod thrift;
 mod tunnels_ipv6;
 mod world;
+mod xplane;
 
 /// Ports of the switch: N3, N6, N9, the software UPF and the CPU.
 const N3: u16 = 1;

@@ -150,7 +150,6 @@ pub(crate) fn in_front_of_software() -> Profile {
 
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
 pub(crate) fn compile(profile: &Profile) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4");
     let base = profile.name.trim_end_matches("-outer-ipv6").to_uppercase().replace('-', "_");
     let mut options = vec![format!("-DPROFILE_{base}")];
     if profile.has_segments() {
@@ -177,24 +176,31 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
         options.push("-DSOFTWARE_PORTS".to_owned());
     }
     options.extend(profile.sizes());
+    compile_main(profile.name, "upf.p4", &options)
+}
+
+/// A program of `p4/bmv2` for simple_switch with these options, compiled unless it has been from the same sources by the same compiler. `name`
+/// is that of the output.
+pub(crate) fn compile_main(name: &str, main: &str, options: &[String]) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let compiled = folder.join(format!("{}-{:016x}.json", profile.name, fingerprint(&sources, &options)));
+    let compiled = folder.join(format!("{name}-{:016x}.json", fingerprint(&sources, options)));
     if compiled.is_file() {
         return compiled;
     }
     // Other tests may be at the same: each has a name of its own until the files are whole.
     let tries = TRIES.fetch_add(1, Ordering::Relaxed);
-    let own = folder.join(format!("{}-{}-{tries}.json", profile.name, std::process::id()));
+    let own = folder.join(format!("{name}-{}-{tries}.json", std::process::id()));
     let done = Command::new("p4c-bm2-ss")
         .args(["--std", "p4-16", "-o"])
         .arg(&own)
         .arg("--p4runtime-files")
         .arg(own.with_extension("txtpb"))
         .args(options)
-        .arg(sources.join("bmv2/upf.p4"))
+        .arg(sources.join("bmv2").join(main))
         .output()
         .unwrap();
-    assert!(done.status.success(), "{}: {}", profile.name, String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
     std::fs::rename(own.with_extension("txtpb"), compiled.with_extension("txtpb")).unwrap();
     std::fs::rename(own, &compiled).unwrap();
     compiled

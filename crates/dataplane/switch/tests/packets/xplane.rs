@@ -1,0 +1,771 @@
+//! Profile `xplane` on BMv2, with the memory server of `causeway-memory` behind one of its ports and the records of `causeway-xplane` in its
+//! memory. Every frame between them passes through here: it is compared octet by octet, and may be lost, damaged or changed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use causeway_dataplane::{Egress, GtpuEndpoint, Network, Topology};
+use causeway_memory::{
+    Client, ClientConfig, Description, ExternalMemory, Incarnation, Operation, Outcome, QueuePair, Region,
+    Regions, Rights, Rkey, SERVICE, Server, ServerConfig,
+};
+use causeway_model::UeSide;
+use causeway_packet::Ports;
+use causeway_packet::roce::management::{ConnectRequest, Management, Message, Mtu};
+use causeway_packet::roce::{
+    Bth, Deth, GENERAL_SERVICE, GENERAL_SERVICE_QKEY, Outer, Packet, Psn, Qpn, Repr, Reth, Transport,
+};
+use causeway_slowpath::lease::{LookupKey, RuleAction, SendAction, UeMatch};
+use causeway_types::{Direction, NetworkInstance, Qfi, Span, Teid, Time};
+use causeway_xplane::flows::FlowEntry;
+use causeway_xplane::state::{Account, UeState};
+use causeway_xplane::ue_table::{RuleRef, UeHeader};
+use causeway_xplane::{Action, Fields, Sizes, UeKey};
+
+use crate::bmv2::{SimpleSwitch, is_inside, run_inside};
+use crate::frames::{GNB, SERVER, UE, UPF_N3, V4};
+use crate::profiles::compile_main;
+use crate::runtime::octets;
+use crate::thrift::{Thrift, Value};
+use crate::{CPU, N3, N6};
+
+const MEMORY: u16 = 3;
+const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 65);
+const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 66);
+const CONTROLLER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 67);
+const ROCE: u16 = 4791;
+const RKEY: Rkey = Rkey(7);
+const BASE: u64 = 0x1_0000_1000;
+/// Tables of 256 buckets each.
+const BITS: u32 = 8;
+const SIZES: Sizes = Sizes {
+    ue_buckets: 1 << BITS,
+    flow_buckets: 1 << BITS,
+    rings: 0,
+    ring: 0,
+    paging_rings: 0,
+    paging_ring: 0,
+};
+const PAIRS: u32 = 16;
+const GENERATION: u64 = 0x5_0000_0003;
+const TEID: u32 = 0x2d_0007;
+const MEMORY_MACS: [u8; 12] = [2, 0, 0, 0, 0, 6, 2, 0, 0, 0, 0, 5];
+const HOP_MACS: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+
+// Cells of the counter `outcomes`, and codes on the CPU port: p4/blocks/xplane_headers.p4.
+const FORWARDED: i32 = 0;
+const MISS: i32 = 8;
+const STALE: i32 = 9;
+const COLLISION: i32 = 10;
+const ACCOUNT: i32 = 12;
+const GAP: i32 = 13;
+const NAK: i32 = 14;
+const FOREIGN: i32 = 17;
+const DAMAGED: i32 = 19;
+
+/// CRC-32 (IEEE 802.3), which the switch hashes with.
+fn crc(octets: &[u8]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !octets.iter().fold(u32::MAX, |crc, octet| (0..8).fold(crc ^ u32::from(*octet), step))
+}
+
+/// A UE in one direction: kind of its key, and TEID or address.
+#[derive(Clone, Copy)]
+struct Ue {
+    kind: u8,
+    word: u32,
+}
+
+const UPLINK: Ue = Ue { kind: 1, word: TEID };
+const DOWNLINK: Ue = Ue { kind: 3, word: u32::from_be_bytes(UE) };
+
+impl Ue {
+    fn bucket(self) -> u32 {
+        crc(&[&[self.kind][..], &self.word.to_be_bytes()].concat()) % (1 << BITS)
+    }
+
+    fn pair(self) -> u32 {
+        self.bucket() % PAIRS
+    }
+
+    fn key(self) -> UeKey {
+        let key = match self.kind {
+            1 => LookupKey::Tunnel { teid: Teid::new(self.word).unwrap(), local: UPF_N3.into() },
+            _ => LookupKey::Ipv4 { network: 0, ue: self.word.into() },
+        };
+        UeKey::new(&key).unwrap()
+    }
+
+    /// The bucket of a flow: the last bits are those of the queue pair.
+    fn flow_bucket(self, packet: &V4, qfi: u8) -> u32 {
+        let ports = packet.payload.get(..4).filter(|_| packet.protocol == 17).unwrap_or(&[0; 4]);
+        let key =
+            [&self.word.to_be_bytes()[..], &packet.src, &packet.dst, ports, &[packet.protocol, qfi]].concat();
+        crc(&key) % ((1 << BITS) / PAIRS) * PAIRS + self.pair()
+    }
+
+    /// What is in front of a packet in memory.
+    fn tag(self, qfi: u8) -> Vec<u8> {
+        [&[self.kind, qfi, 0, 0][..], &self.word.to_be_bytes()].concat()
+    }
+}
+
+fn topology() -> Topology {
+    Topology {
+        gtpu: vec![GtpuEndpoint::new(IpAddr::from(UPF_N3).into())],
+        networks: vec![Network::new(NetworkInstance::new("internet"), vec!["10.45.0.0/16".parse().unwrap()])],
+        ..Topology::default()
+    }
+}
+
+fn to_network() -> SendAction {
+    SendAction {
+        egress: Egress::Ip { network: NetworkInstance::new("internet") },
+        header: Vec::new(),
+        marking: None,
+        max_payload: usize::MAX,
+        is_routed: true,
+        leaves_link: true,
+        is_gated: false,
+    }
+}
+
+/// Into the tunnel 0x1234 of the gNB, with QFI 9.
+fn to_gnb() -> SendAction {
+    SendAction {
+        egress: Egress::Gtpu {
+            local: UPF_N3.into(),
+            peer: (Ipv4Addr::from(GNB), 2152).into(),
+            tos: 0,
+            hops: None,
+        },
+        header: vec![0x34, 255, 0, 8, 0, 0, 0x12, 0x34, 0, 0, 0, 0x85, 1, 0, 9, 0],
+        max_payload: 1500,
+        ..to_network()
+    }
+}
+
+fn entry(ue: Ue, packet: &V4, qfi: Option<u8>, generation: u64, action: SendAction) -> Vec<u8> {
+    let port = |at: usize| u16::from_be_bytes([packet.payload[at], packet.payload[at + 1]]);
+    let fields = Fields {
+        src: packet.src.into(),
+        dst: packet.dst.into(),
+        protocol: packet.protocol,
+        ports: (packet.protocol == 17).then(|| Ports { src: port(0), dst: port(2) }),
+        dscp: packet.tos & 0xfc,
+        qfi: qfi.and_then(Qfi::new),
+    };
+    let rule = RuleRef { account: 0, meters: 0, action: 0, reports_drops: false, counts_drops: false };
+    let action = Action::new(&RuleAction::Send(action), &topology());
+    let rule = Some((rule, action));
+    FlowEntry { ue: ue.key(), flow: fields.key(), generation, used: Time::from_secs(1), rule }.encode()
+}
+
+fn g_pdu(packet: &V4, teid: u32, qfi: u8) -> Vec<u8> {
+    let user = packet.octets();
+    let length = (user.len() as u16 + 8).to_be_bytes();
+    let gtpu =
+        [&[0x34, 255], &length[..], &teid.to_be_bytes(), &[0, 0, 0, 0x85, 1, 0x10, qfi, 0], &user].concat();
+    ethernet(&V4::udp(GNB, UPF_N3, (2152, 2152), &gtpu).octets())
+}
+
+fn ethernet(packet: &[u8]) -> Vec<u8> {
+    [&HOP_MACS[..], &[8, 0], packet].concat()
+}
+
+/// The frame of a RoCEv2 packet, as Linux sends it.
+fn roce_frame(macs: &[u8], from: SocketAddr, to: SocketAddr, datagram: &[u8]) -> Vec<u8> {
+    let (IpAddr::V4(source), IpAddr::V4(destination)) = (from.ip(), to.ip()) else { panic!() };
+    let packet = V4 {
+        fragment: 0x4000,
+        ..V4::udp(source.octets(), destination.octets(), (from.port(), to.port()), datagram)
+    };
+    [macs, &[8, 0], &packet.octets()].concat()
+}
+
+/// A switch, the server behind it, and a client with which records are written.
+struct World {
+    switch: SimpleSwitch,
+    thrift: Thrift,
+    waiting: BTreeMap<u16, VecDeque<Vec<u8>>>,
+    server: Server,
+    controller: Client,
+    /// The server's numbers of the queue pairs, and the last number that the switch has used there.
+    remote: Vec<Qpn>,
+    psn: Vec<u32>,
+    now: Time,
+}
+
+fn word(value: u32) -> Value {
+    octets(value.into(), 32)
+}
+
+fn exact(value: u128, width: u8) -> Value {
+    Value::Struct(vec![(1, Value::I32(0)), (2, Value::Struct(vec![(1, octets(value, width))]))])
+}
+
+impl World {
+    fn start() -> Self {
+        let options = ["UE_BITS", "FLOW_BITS", "LOCAL_BITS"].map(|name| format!("-D{name}={BITS}"));
+        let compiled = compile_main("xplane", "xplane.p4", &options);
+        let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, MEMORY, CPU]);
+        let mut regions = Regions::new();
+        let length = SIZES.octets();
+        regions.insert(RKEY, Region::new(BASE, length as usize, Rights::all()).unwrap());
+        let server = SocketAddr::from((SERVER_ADDRESS, ROCE));
+        let (incarnation, rights) = (Incarnation(1), Rights::all());
+        let description =
+            Description { incarnation, rkey: RKEY, rights, base: BASE, length, max_length: 4096 };
+        let idle = Span::from_secs(30);
+        let config =
+            ServerConfig { local: server, description, resources: 16, queue_pairs: 64, idle, seed: 3 };
+        let mut world = Self {
+            switch,
+            thrift,
+            waiting: BTreeMap::new(),
+            server: Server::new(config, regions),
+            controller: Client::new(ClientConfig::new(SocketAddr::from((CONTROLLER, ROCE)), server, 4)),
+            remote: Vec::new(),
+            psn: vec![100; PAIRS as usize],
+            now: Time::from_secs(1),
+        };
+        world.controller.connect(world.now);
+        world.exchange();
+        world.connect();
+        world.fill();
+        world
+    }
+
+    /// Datagrams between the controller's client and the server.
+    fn exchange(&mut self) {
+        let (from, mut datagram) = (SocketAddr::from((CONTROLLER, ROCE)), Vec::new());
+        while self.controller.poll_transmit(self.now, &mut datagram).is_some() {
+            self.server.receive(self.now, from, &datagram);
+            datagram.clear();
+            while self.server.poll_transmit(&mut datagram).is_some() {
+                self.controller.receive(self.now, SocketAddr::from((SERVER_ADDRESS, ROCE)), &datagram);
+                datagram.clear();
+            }
+        }
+    }
+
+    /// The control plane asks for a connection of each queue pair of the switch.
+    fn connect(&mut self) {
+        let (from, to) = (SocketAddr::from((SWITCH_ADDRESS, ROCE)), SocketAddr::from((SERVER_ADDRESS, ROCE)));
+        for pair in 0..PAIRS {
+            let request = ConnectRequest {
+                local_communication: pair + 1,
+                service: SERVICE,
+                queue_pair: Qpn::wrapping(0x100 + pair),
+                responder_resources: 0,
+                initiator_depth: 16,
+                first_psn: Psn::wrapping(self.psn[pair as usize] + 1),
+                retries: 0,
+                mtu: Mtu::M4096,
+            };
+            let management =
+                Management { transaction: pair.into(), message: Message::ConnectRequest(request) };
+            let deth = Deth { qkey: GENERAL_SERVICE_QKEY, source: GENERAL_SERVICE };
+            let message = management.octets();
+            let bth = Bth::new(GENERAL_SERVICE, Psn::wrapping(0));
+            let mut datagram = Vec::new();
+            let packet = Repr { bth, transport: Transport::Datagram(deth, &message) };
+            packet.write(&Outer::of_socket(from, to), &mut datagram).unwrap();
+            self.server.receive(self.now, from, &datagram);
+            datagram.clear();
+            assert_eq!(self.server.poll_transmit(&mut datagram), Some(from));
+            let Transport::Datagram(_, reply) = Packet::parse(&datagram).unwrap().transport else { panic!() };
+            let Message::ConnectReply(reply) = Management::parse(reply).unwrap().message else { panic!() };
+            self.remote.push(reply.queue_pair);
+        }
+    }
+
+    fn add(&mut self, table: &str, keys: Vec<Value>, action: &str, data: Vec<Value>) -> i32 {
+        let control =
+            if table == "peers" { "XPlaneEgressMain.requests" } else { "XPlaneIngressMain.xplane.flows" };
+        let name = |part: &str| Value::text(&format!("{control}.{part}"));
+        let priority = Value::Struct(vec![(1, Value::I32(0))]);
+        let arguments =
+            vec![Value::I32(0), name(table), Value::List(keys), name(action), Value::List(data), priority];
+        let handle = self.thrift.call("standard:bm_mt_add_entry", arguments);
+        i32::try_from(handle.unwrap().number().unwrap()).unwrap()
+    }
+
+    fn register(&mut self, name: &str, index: u32) -> u64 {
+        let arguments = vec![Value::I32(0), Value::text(name), Value::I32(index.cast_signed())];
+        self.thrift.call("standard:bm_register_read", arguments).and_then(|value| value.number()).unwrap()
+    }
+
+    fn set_register(&mut self, name: &str, index: u32, value: u64) {
+        let value = Value::I64(value.cast_signed());
+        let arguments = vec![Value::I32(0), Value::text(name), Value::I32(index.cast_signed()), value];
+        self.thrift.call("standard:bm_register_write", arguments);
+    }
+
+    /// The UE that has a place in the local state table, and its packets in flight.
+    fn flights(&mut self, ue: Ue) -> (u32, u32) {
+        let cell = self.register(FLIGHTS, ue.bucket());
+        ((cell >> 32) as u32, cell as u32)
+    }
+
+    fn outcomes(&mut self, outcome: i32) -> u64 {
+        let arguments = vec![Value::I32(0), Value::text(OUTCOMES), Value::I32(outcome)];
+        let count = self.thrift.call("standard:bm_counter_read", arguments).unwrap();
+        count.field(2).and_then(Value::number).unwrap()
+    }
+
+    fn fill(&mut self) {
+        for local in [UPF_N3, SWITCH_ADDRESS.octets()] {
+            let set = Value::text("XPlaneParser.local_ipv4");
+            self.thrift
+                .call("standard:bm_parse_vset_add", vec![Value::I32(0), set, Value::Text(local.to_vec())]);
+        }
+        // Copies in the order in which they leave, by the port of the memory.
+        for (group, copies) in [(1, &[1, 2, 3][..]), (2, &[2, 3]), (3, &[4, 5])] {
+            let arguments = vec![Value::I32(0), Value::I32(group)];
+            let handle = self.thrift.call("simple_pre_lag:bm_mc_mgrp_create", arguments).unwrap();
+            for copy in copies {
+                let port = format!("1{}", "0".repeat(MEMORY.into()));
+                let arguments = vec![Value::I32(0), Value::I32(*copy), Value::text(&port), Value::text("")];
+                let node = self.thrift.call("simple_pre_lag:bm_mc_node_create", arguments).unwrap();
+                let arguments = vec![Value::I32(0), handle.clone(), node];
+                self.thrift.call("simple_pre_lag:bm_mc_node_associate", arguments);
+            }
+        }
+        let config = Value::Struct(vec![(2, Value::I32(3))]);
+        self.thrift.call("simple_switch:mirroring_session_add", vec![Value::I32(2), config]);
+        self.add("local_ends", vec![exact(1, 8)], "set_local", vec![word(u32::from_be_bytes(UPF_N3))]);
+        let hop = |port: u16| {
+            vec![octets(port.into(), 9), octets(0x0200_0000_0001, 48), octets(0x0200_0000_0002, 48)]
+        };
+        let to_network = [hop(N6), vec![word(0)]].concat();
+        self.add("routes", vec![exact(2, 8), exact(0, 32)], "route", to_network);
+        let to_gnb = [hop(N3), vec![word(u32::from_be_bytes(UPF_N3))]].concat();
+        self.add("routes", vec![exact(3, 8), exact(u32::from_be_bytes(GNB).into(), 32)], "route", to_gnb);
+        for pair in 0..PAIRS {
+            let remote = self.remote[pair as usize].value();
+            let from_server =
+                vec![exact((0x100 + pair).into(), 24), exact(u32::from(SERVER_ADDRESS).into(), 32)];
+            self.add("queue_pairs", from_server, "set_pair", vec![octets(pair.into(), 8)]);
+            let bases =
+                [SIZES.record(0, 0), SIZES.entries(0), SIZES.entries(0) + 320].map(|offset| BASE + offset);
+            let data = vec![
+                octets(0x0200_0000_0006, 48),
+                octets(0x0200_0000_0005, 48),
+                word(SERVER_ADDRESS.into()),
+                word(SWITCH_ADDRESS.into()),
+                octets((0xc000 + pair).into(), 16),
+                octets(remote.into(), 24),
+                word(RKEY.0),
+                word((BASE >> 32) as u32),
+                word(bases[0] as u32),
+                word(bases[1] as u32),
+                word(bases[2] as u32),
+            ];
+            self.add("peers", vec![exact(pair.into(), 8)], "peer", data);
+            self.set_register(NUMBERS, pair, self.psn[pair as usize].into());
+            self.set_register(RESPONSES, pair, u64::from(self.psn[pair as usize]) << 40);
+        }
+    }
+
+    /// The control plane writes into memory.
+    fn write(&mut self, offset: u64, octets: Vec<u8>) {
+        let place = causeway_memory::Place { rkey: RKEY, address: BASE + offset };
+        self.controller.submit(self.now, QueuePair(0), Operation::write(place, octets)).unwrap();
+        self.exchange();
+        assert_eq!(self.controller.poll(self.now).unwrap().result, Ok(Outcome::Written));
+    }
+
+    /// The record of a UE with one account, which has counted so many packets and octets; its generation on the switch.
+    fn add_ue(&mut self, ue: Ue, packets: u64, octets_before: u64) -> i32 {
+        let (side, v4) = (UeSide::Source, Some(UE.into()));
+        let named = UeMatch { side, is_named: true, v4, v6: None, has_more: false };
+        let direction = if ue.kind == 1 { Direction::Uplink } else { Direction::Downlink };
+        let header = UeHeader::new(ue.key(), GENERATION, 1, direction, &named).encode();
+        let account = Account {
+            budget: u64::MAX,
+            idle_limit: Span::MAX,
+            packets,
+            octets: octets_before,
+            ..Account::default()
+        };
+        let state = UeState { accounts: vec![account], meters: vec![] }.encode();
+        self.write(SIZES.record(ue.bucket().into(), 0), [header, state].concat());
+        let generation = vec![word((GENERATION >> 32) as u32), word(GENERATION as u32)];
+        self.add("generations", vec![exact(ue.bucket().into(), BITS as u8)], "set_generation", generation)
+    }
+
+    /// A rule of the UE changes: the generation of its bucket is another.
+    fn raise_generation(&mut self, handle: i32) {
+        let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.flows.{part}"));
+        let data = Value::List(vec![word((GENERATION >> 32) as u32), word(GENERATION as u32 + 1)]);
+        let arguments =
+            vec![Value::I32(0), name("generations"), Value::I32(handle), name("set_generation"), data];
+        self.thrift.call("standard:bm_mt_modify_entry", arguments);
+    }
+
+    /// What the memory has of a UE: packets and octets.
+    fn counted(&self, ue: Ue) -> (u64, u64) {
+        let region = self.server.regions().get(RKEY).unwrap();
+        let at = SIZES.record(ue.bucket().into(), 0) as usize + 64;
+        let state = UeState::decode(&region.octets()[at..]).unwrap();
+        assert_eq!((state.accounts[0].budget, state.accounts[0].idle_limit), (u64::MAX, Span::MAX));
+        (state.accounts[0].packets, state.accounts[0].octets)
+    }
+
+    fn put(&mut self, port: u16, frame: &[u8]) {
+        self.switch.put(port, frame);
+    }
+
+    /// The next frame that leaves by this port.
+    fn next(&mut self, port: u16) -> Vec<u8> {
+        loop {
+            if let Some(frame) = self.waiting.entry(port).or_default().pop_front() {
+                return frame;
+            }
+            let next = self.switch.next();
+            let (by, frame) = next.unwrap_or_else(|| {
+                let counts: Vec<_> =
+                    (0..32).map(|cell| (cell, self.outcomes(cell))).filter(|count| count.1 > 0).collect();
+                panic!(
+                    "nothing leaves by port {port}; outcomes {counts:?}; {:?}; {}",
+                    self.waiting,
+                    self.switch.log()
+                )
+            });
+            self.waiting.entry(by).or_default().push_back(frame);
+        }
+    }
+
+    /// The next request, which must be this one. Returns its frame.
+    fn request(&mut self, ue: Ue, transport: Transport<'_>) -> Vec<u8> {
+        let pair = ue.pair() as usize;
+        self.psn[pair] += 1;
+        let from = SocketAddr::from((SWITCH_ADDRESS, 0xc000 | pair as u16));
+        let to = SocketAddr::from((SERVER_ADDRESS, ROCE));
+        let bth = Bth::new(self.remote[pair], Psn::wrapping(self.psn[pair]));
+        let mut datagram = Vec::new();
+        Repr { bth, transport }.write(&Outer::of_socket(from, to), &mut datagram).unwrap();
+        let frame = self.next(MEMORY);
+        assert_eq!(frame, roce_frame(&MEMORY_MACS, from, to, &datagram), "not {transport:?}");
+        frame
+    }
+
+    fn reth(offset: u64, length: usize) -> Reth {
+        Reth { address: BASE + offset, rkey: RKEY, length: length as u32 }
+    }
+
+    /// The request for the front of a UE's record.
+    fn load(&mut self, ue: Ue) -> Vec<u8> {
+        self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), 104)))
+    }
+
+    /// The write of a packet, and the read of its bucket.
+    fn store_and_fetch(&mut self, ue: Ue, packet: &V4, qfi: u8) -> [Vec<u8>; 2] {
+        let stored = [ue.tag(qfi), packet.octets()].concat();
+        let bucket = SIZES.entries(ue.flow_bucket(packet, qfi).into());
+        let write = self.request(ue, Transport::WriteOnly(Self::reth(bucket + 320, stored.len()), &stored));
+        let read = self.request(ue, Transport::ReadRequest(Self::reth(bucket, 320 + stored.len())));
+        [write, read]
+    }
+
+    fn save(&mut self, ue: Ue, packets: u64, octets: u64) -> Vec<u8> {
+        let value = [packets.to_be_bytes(), octets.to_be_bytes()].concat();
+        self.request(
+            ue,
+            Transport::WriteOnly(Self::reth(SIZES.record(ue.bucket().into(), 0) + 88, 16), &value),
+        )
+    }
+
+    fn close(&mut self, ue: Ue) -> Vec<u8> {
+        self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), 64)))
+    }
+
+    /// Requests come to the server; returns the frames of its responses.
+    fn serve(&mut self, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut responses = Vec::new();
+        for frame in frames {
+            let source = Ipv4Addr::from(*frame[26..].first_chunk::<4>().unwrap());
+            let from = SocketAddr::from((source, u16::from_be_bytes([frame[34], frame[35]])));
+            self.server.receive(self.now, from, &frame[42..]);
+            let mut datagram = Vec::new();
+            while let Some(to) = self.server.poll_transmit(&mut datagram) {
+                let from = SocketAddr::from((SERVER_ADDRESS, ROCE));
+                responses.push(roce_frame(
+                    &[&MEMORY_MACS[6..], &MEMORY_MACS[..6]].concat(),
+                    from,
+                    to,
+                    &datagram,
+                ));
+                datagram.clear();
+            }
+        }
+        assert_eq!(self.server.counters().icrc_errors, 0);
+        responses
+    }
+
+    /// Requests to the server, and its responses to the switch.
+    fn answer(&mut self, frames: &[Vec<u8>]) {
+        for response in self.serve(frames) {
+            self.put(MEMORY, &response);
+        }
+    }
+
+    /// The first packet of a busy period, up to the server's responses.
+    fn first_packet(&mut self, ue: Ue, port: u16, frame: &[u8], packet: &V4, qfi: u8) {
+        self.put(port, frame);
+        let load = self.load(ue);
+        let [write, read] = self.store_and_fetch(ue, packet, qfi);
+        self.answer(&[load, write, read]);
+    }
+
+    /// The end of a busy period that has counted nothing.
+    fn close_unsaved(&mut self, ue: Ue) {
+        let close = self.close(ue);
+        self.answer(&[close]);
+        self.wait_for_end(ue);
+    }
+
+    /// The end of a busy period, which leaves this in memory.
+    fn save_and_close(&mut self, ue: Ue, packets: u64, octets: u64) {
+        let save = self.save(ue, packets, octets);
+        let close = self.close(ue);
+        assert_eq!(self.flights(ue), (ue.word, 1), "until the write is acknowledged");
+        self.answer(&[save, close]);
+        self.wait_for_end(ue);
+        assert_eq!(self.counted(ue), (packets, octets));
+    }
+
+    /// A frame behind the last one has left, so that one has been handled.
+    fn fence(&mut self) {
+        let fence = [&HOP_MACS[..], &[8, 6], &[0x5a; 46]].concat();
+        self.put(MEMORY, &fence);
+        let frame = self.next(CPU);
+        assert_eq!((&frame[12..16], &frame[24..]), (&[0x88, 0xb5, 6, 0][..], &fence[14..]));
+    }
+
+    fn wait_for_end(&mut self, ue: Ue) {
+        self.fence();
+        assert_eq!(self.flights(ue), (ue.word, 0));
+    }
+
+    /// A frame for the software with this code: what is behind its header.
+    fn left(&mut self, code: i32) -> Vec<u8> {
+        let frame = self.next(CPU);
+        assert_eq!(frame[12..16], [0x88, 0xb5, code as u8, 0], "{frame:02x?}");
+        frame[24..].to_vec()
+    }
+}
+
+const FLIGHTS: &str = "XPlaneIngressMain.xplane.local_state.flights";
+const RESPONSES: &str = "XPlaneIngressMain.xplane.local_state.responses";
+const NUMBERS: &str = "XPlaneEgressMain.requests.numbers";
+const OUTCOMES: &str = "XPlaneIngressMain.xplane.verdict.outcomes";
+
+fn upward(ports: (u16, u16), data: &[u8]) -> V4 {
+    V4 { tos: 0xb9, ..V4::udp(UE, SERVER, ports, data) }
+}
+
+fn downward(ports: (u16, u16), data: &[u8]) -> V4 {
+    V4 { tos: 0x22, ..V4::udp(SERVER, UE, ports, data) }
+}
+
+// Input:  a UE with an entry in the second place of a bucket sends a packet; another with an entry in the first place gets one; each of
+//         the lengths that fill up a request differently.
+// Output: the requests of the crate, octet by octet, with a CRC that the server finds right; the packet in and out of its tunnel; packets and octets
+//         in memory, and no packet in flight.
+#[test]
+fn a_hit_leaves_by_the_entry_in_memory() {
+    if !is_inside() {
+        return run_inside("xplane::a_hit_leaves_by_the_entry_in_memory");
+    }
+    let mut world = World::start();
+    let (mut packets, mut counted) = (10, 1000);
+    world.add_ue(UPLINK, packets, counted);
+    let packet = upward((1000, 2000), b"");
+    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+    world.write(place + 160, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
+    for length in [8, 9, 10, 11, 1400] {
+        let packet = upward((1000, 2000), &vec![7; length]);
+        world.first_packet(UPLINK, N3, &g_pdu(&packet, TEID, 9), &packet, 9);
+        assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
+        (packets, counted) = (packets + 1, counted + packet.octets().len() as u64);
+        world.save_and_close(UPLINK, packets, counted);
+    }
+
+    world.add_ue(DOWNLINK, 0, 0);
+    let packet = downward((2000, 1000), b"0123456789");
+    let place = SIZES.entries(DOWNLINK.flow_bucket(&packet, 255).into());
+    world.write(place, entry(DOWNLINK, &packet, None, GENERATION, to_gnb()));
+    world.first_packet(DOWNLINK, N6, &ethernet(&packet.octets()), &packet, 255);
+    let user = packet.hop().octets();
+    let length = (user.len() as u16 + 8).to_be_bytes();
+    let gtpu = [&[0x34, 255], &length[..], &[0, 0, 0x12, 0x34, 0, 0, 0, 0x85, 1, 0, 9, 0], &user].concat();
+    let outer = V4 { tos: packet.tos & 3, fragment: 0x4000, ..V4::udp(UPF_N3, GNB, (2152, 2152), &gtpu) };
+    assert_eq!(world.next(N3), ethernet(&outer.octets()));
+    world.save_and_close(DOWNLINK, 1, user.len() as u64);
+    assert_eq!(world.outcomes(FORWARDED), 6);
+}
+
+// Input:  three packets of a UE, the second before the responses of the first, the third before the state is acknowledged.
+// Output: one read of the state, one write of the sum of both, and another one of all three; the state is not read again.
+#[test]
+fn packets_in_flight_are_counted_once() {
+    if !is_inside() {
+        return run_inside("xplane::packets_in_flight_are_counted_once");
+    }
+    let mut world = World::start();
+    world.add_ue(UPLINK, 3, 300);
+    let of = |data: &[u8]| upward((1000, 2000), data);
+    let place = SIZES.entries(UPLINK.flow_bucket(&of(b""), 9).into());
+    world.write(place, entry(UPLINK, &of(b""), Some(9), GENERATION, to_network()));
+    let (first, second, third) = (of(b"the first one"), of(b"the second"), of(b"the third packet"));
+    let octets = |packet: &V4| packet.octets().len() as u64;
+    world.put(N3, &g_pdu(&first, TEID, 9));
+    let mut requests = vec![world.load(UPLINK)];
+    requests.extend(world.store_and_fetch(UPLINK, &first, 9));
+    world.put(N3, &g_pdu(&second, TEID, 9));
+    requests.extend(world.store_and_fetch(UPLINK, &second, 9));
+    assert_eq!(world.flights(UPLINK), (TEID, 2));
+    world.answer(&requests);
+    for packet in [&first, &second] {
+        assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
+    }
+    let sum = 300 + octets(&first) + octets(&second);
+    let end = [world.save(UPLINK, 5, sum), world.close(UPLINK)];
+    world.put(N3, &g_pdu(&third, TEID, 9));
+    let requests = world.store_and_fetch(UPLINK, &third, 9);
+    assert_eq!(world.flights(UPLINK), (TEID, 2));
+    world.answer(&end);
+    world.fence();
+    assert_eq!((world.flights(UPLINK), world.counted(UPLINK)), ((TEID, 1), (5, sum)));
+    world.answer(&requests);
+    assert_eq!(world.next(N6), ethernet(&third.hop().octets()));
+    world.save_and_close(UPLINK, 6, sum + octets(&third));
+}
+
+// Input:  a packet without an entry; one whose entry is of a generation before; one of another UE with the same place in the local state table; one
+//         whose account has a limit.
+// Output: each is for the software with its reason and the UE's key in front, and memory counts nothing.
+#[test]
+fn what_has_no_rule_here_is_for_the_software() {
+    if !is_inside() {
+        return run_inside("xplane::what_has_no_rule_here_is_for_the_software");
+    }
+    let mut world = World::start();
+    let generation = world.add_ue(UPLINK, 3, 300);
+    let packet = upward((1000, 2000), b"hello to the server");
+    let behind_tag = [UPLINK.tag(9), packet.octets()].concat();
+    world.first_packet(UPLINK, N3, &g_pdu(&packet, TEID, 9), &packet, 9);
+    assert_eq!(world.left(MISS), behind_tag);
+    world.save_and_close(UPLINK, 3, 300);
+
+    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+    world.write(place, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
+    world.raise_generation(generation);
+    world.first_packet(UPLINK, N3, &g_pdu(&packet, TEID, 9), &packet, 9);
+    assert_eq!(world.left(STALE), behind_tag);
+    // The record is of before, too, so nothing was loaded.
+    world.close_unsaved(UPLINK);
+
+    // Another TEID with the same place: as it came.
+    let other = (TEID + 1..).find(|teid| Ue { word: *teid, ..UPLINK }.bucket() == UPLINK.bucket()).unwrap();
+    world.put(N3, &g_pdu(&packet, TEID, 9));
+    let load = world.load(UPLINK);
+    let requests = world.store_and_fetch(UPLINK, &packet, 9);
+    let frame = g_pdu(&packet, other, 9);
+    world.put(N3, &frame);
+    assert_eq!(world.left(COLLISION), frame[14..]);
+    assert_eq!(world.flights(UPLINK), (TEID, 1));
+    world.answer(&[&[load][..], &requests].concat());
+    world.left(STALE);
+    world.close_unsaved(UPLINK);
+
+    // An account with a limit: the entry holds, and the software counts.
+    world.add_ue(DOWNLINK, 0, 0);
+    let state = UeState { accounts: vec![Account { budget: 1 << 40, ..Account::default() }], meters: vec![] };
+    world.write(SIZES.record(DOWNLINK.bucket().into(), 0) + 64, state.encode());
+    let packet = downward((2000, 1000), b"0123456789");
+    let place = SIZES.entries(DOWNLINK.flow_bucket(&packet, 255).into());
+    world.write(place, entry(DOWNLINK, &packet, None, GENERATION, to_gnb()));
+    world.first_packet(DOWNLINK, N6, &ethernet(&packet.octets()), &packet, 255);
+    assert_eq!(world.left(ACCOUNT), [DOWNLINK.tag(255), packet.octets()].concat());
+    world.close_unsaved(DOWNLINK);
+    assert_eq!((world.counted(UPLINK), world.outcomes(FORWARDED)), ((3, 300), 0));
+}
+
+// Input:  a response to a queue pair that is not ours, and one of another server; a response whose user packet has a wrong checksum; a
+//         response that is lost, and the next one; a request that is lost.
+// Output: dropped, counted; the packet behind the gap is for the software; the control plane ages the entry that stays, and sets the number that the
+//         server's NAK names, after which packets pass again.
+#[test]
+fn what_is_lost_or_damaged_has_a_name() {
+    if !is_inside() {
+        return run_inside("xplane::what_is_lost_or_damaged_has_a_name");
+    }
+    let mut world = World::start();
+    world.add_ue(UPLINK, 0, 0);
+    let packet = upward((1000, 2000), b"hello to the server");
+    let size = packet.octets().len() as u64;
+    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+    world.write(place, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
+    let frame = g_pdu(&packet, TEID, 9);
+    world.put(N3, &frame);
+    let load = world.load(UPLINK);
+    let requests = world.store_and_fetch(UPLINK, &packet, 9);
+    let responses = world.serve(&[&[load][..], &requests].concat());
+    world.put(MEMORY, &responses[0]);
+    for (at, octet) in [(48, 2), (29, 99)] {
+        let mut foreign = responses[1].clone();
+        foreign[at] = octet;
+        world.put(MEMORY, &foreign);
+    }
+    let mut damaged = responses[1].clone();
+    // The destination of the user packet.
+    damaged[42 + 16 + 320 + 8 + 16] ^= 1;
+    world.put(MEMORY, &damaged);
+    world.fence();
+    assert_eq!((world.outcomes(FOREIGN), world.outcomes(DAMAGED), world.flights(UPLINK)), (2, 1, (TEID, 1)));
+
+    // That one counts as lost. The next one is behind a gap, and its entry stays with one in flight.
+    world.put(N3, &frame);
+    let requests = world.store_and_fetch(UPLINK, &packet, 9);
+    world.answer(&requests);
+    assert_eq!(world.left(GAP), [UPLINK.tag(9), packet.octets()].concat());
+    assert_eq!(world.flights(UPLINK), (TEID, 1));
+    // No gap any more.
+    world.put(N3, &frame);
+    let requests = world.store_and_fetch(UPLINK, &packet, 9);
+    world.answer(&requests);
+    assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
+    world.fence();
+    assert_eq!(world.flights(UPLINK), (TEID, 1), "for the lost one");
+
+    // The control plane has seen the same count for long: it writes what the switch has counted, and ends the entry.
+    let [packets, octets] = [PACKETS, OCTETS].map(|register| register);
+    let state = [world.register(packets, UPLINK.bucket()), world.register(octets, UPLINK.bucket())];
+    assert_eq!(state, [1, size]);
+    world.write(SIZES.record(UPLINK.bucket().into(), 0) + 88, state.map(u64::to_be_bytes).concat());
+    world.set_register(FLIGHTS, UPLINK.bucket(), 0);
+    world.first_packet(UPLINK, N3, &frame, &packet, 9);
+    assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
+    world.save_and_close(UPLINK, 2, 2 * size);
+
+    // The request for the state is lost: the server refuses what is behind it, and says what it misses.
+    world.put(N3, &frame);
+    let missing = world.psn[UPLINK.pair() as usize] + 1;
+    world.load(UPLINK);
+    let requests = world.store_and_fetch(UPLINK, &packet, 9);
+    world.answer(&requests);
+    let nak = world.left(NAK);
+    assert_eq!(nak[28 + 9..28 + 12], missing.to_be_bytes()[1..]);
+    world.set_register(FLIGHTS, UPLINK.bucket(), 0);
+    world.set_register(NUMBERS, UPLINK.pair(), u64::from(missing) - 1);
+    world.psn[UPLINK.pair() as usize] = missing - 1;
+    world.first_packet(UPLINK, N3, &frame, &packet, 9);
+    assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
+    world.save_and_close(UPLINK, 3, 3 * size);
+}
+
+const PACKETS: &str = "XPlaneIngressMain.xplane.local_state.packets";
+const OCTETS: &str = "XPlaneIngressMain.xplane.local_state.octets";

@@ -1,0 +1,333 @@
+// Profile `xplane`: headers of RoCEv2 and of the records in external memory, which are those of `crates/dataplane/xplane`, and the metadata of its
+// blocks. Network byte order; lengths in octets.
+
+#ifndef CAUSEWAY_XPLANE_HEADERS
+#define CAUSEWAY_XPLANE_HEADERS
+
+// Buckets of the UE table, of the flow table, and entries of the local state table, as powers of two; queue pairs likewise.
+#ifndef UE_BITS
+#define UE_BITS 16
+#endif
+#ifndef FLOW_BITS
+#define FLOW_BITS 20
+#endif
+#ifndef LOCAL_BITS
+#define LOCAL_BITS 15
+#endif
+#define PAIR_BITS 4
+
+const bit<16> PORT_ROCE = 4791;
+// Operations of reliable connections (IBA clause 9.2).
+const bit<8> ROCE_WRITE_ONLY = 0x0a;
+const bit<8> ROCE_READ_REQUEST = 0x0c;
+const bit<8> ROCE_READ_RESPONSE = 0x10;
+const bit<8> ROCE_ACKNOWLEDGE = 0x11;
+
+// Octets of a record's header, of all behind it up to the octets of its first account, and of a bucket of flow entries.
+const bit<32> RECORD_HEADER = 64;
+const bit<32> RECORD_FRONT = 104;
+const bit<32> RECORD_PACKETS = 88;
+const bit<32> BUCKET_ENTRIES = 320;
+// Lengths of the UDP datagrams with a record's front, and with its header: these tell such responses from those with a bucket.
+#define UDP_OF_FRONT 132
+#define UDP_OF_HEADER 92
+
+// Kinds of UEs' keys: a tunnel of an IPv4 address, and an IPv4 address in the first data network. A key begins with it and 24 zeroes.
+const bit<8> KEY_TUNNEL = 1;
+const bit<8> KEY_ADDRESS = 3;
+const bit<32> HEAD_TUNNEL = 0x01000000;
+const bit<32> HEAD_ADDRESS = 0x03000000;
+
+// What a frame is.
+const bit<8> KIND_OTHER = 0;
+const bit<8> KIND_USER = 1;
+const bit<8> KIND_BUCKET = 2;
+const bit<8> KIND_FRONT = 3;
+const bit<8> KIND_HEADER = 4;
+const bit<8> KIND_NAK = 5;
+// For the software, by `outcome`.
+const bit<8> KIND_LEFT = 6;
+
+// What becomes of a frame: the cell of the counter `outcomes`. Those of 3 to 14 are for the software, with this code in the header of its port; 3, 4
+// and 6 as in `contract/reasons.p4`.
+const bit<8> OUTCOME_FORWARDED = 0;
+// It went to the memory, or came from there and is no more.
+const bit<8> OUTCOME_MEMORY = 1;
+const bit<8> OUTCOME_SIGNALLING = 3;
+const bit<8> OUTCOME_LOCAL = 4;
+const bit<8> OUTCOME_ARP = 6;
+// Neither entry of the flow's bucket is of this flow.
+const bit<8> OUTCOME_MISS = 8;
+// Its entry is of another generation than its UE.
+const bit<8> OUTCOME_STALE = 9;
+// Another UE has the place in the local state table.
+const bit<8> OUTCOME_COLLISION = 10;
+// The rule, or the packet, is none of those that this program handles.
+const bit<8> OUTCOME_RULE = 11;
+// The state of the UE is not loaded: its record is not there, or its account has a limit or a large count.
+const bit<8> OUTCOME_ACCOUNT = 12;
+// A response before this one is missing.
+const bit<8> OUTCOME_GAP = 13;
+// The memory refuses a request.
+const bit<8> OUTCOME_NAK = 14;
+// Dropped: the frame is no IPv4 or ARP.
+const bit<8> OUTCOME_UNSUPPORTED = 16;
+// Dropped: no queue pair of ours has this number and other end.
+const bit<8> OUTCOME_FOREIGN = 17;
+// Dropped: the response came before.
+const bit<8> OUTCOME_OLD = 18;
+// Dropped: the checksum of a user packet from memory, or the CRC of a response, is wrong.
+const bit<8> OUTCOME_DAMAGED = 19;
+// Dropped: no route.
+const bit<8> OUTCOME_NO_EGRESS = 20;
+#define OUTCOMES 32
+
+// The type of service is one field, and so are flags and offset: Tofino 1 writes them so.
+header whole_ipv4_h {
+    bit<8> version_ihl;
+    bit<8> tos;
+    bit<16> length;
+    bit<16> identification;
+    bit<16> fragment;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> src;
+    bit<32> dst;
+}
+
+header whole_gtpu_h {
+    bit<8> flags;
+    bit<8> message_type;
+    bit<16> length;
+    bit<32> teid;
+}
+
+// Sequence number and N-PDU number, and a PDU Session Container of four octets.
+header container_h {
+    bit<32> options;
+    // Length, type, QFI, and the next extension header.
+    bit<32> container;
+}
+
+// Base transport header (IBA clause 9.2).
+header bth_h {
+    bit<8> opcode;
+    bit<8> flags;
+    bit<16> partition;
+    bit<8> reserved;
+    bit<24> queue_pair;
+    // AckReq in the first bit; the number in the last 24.
+    bit<32> psn;
+}
+
+// RDMA extended transport header (IBA clause 9.3.3).
+header reth_h {
+    bit<32> address_high;
+    bit<32> address_low;
+    bit<32> key;
+    bit<32> length;
+}
+
+// ACK extended transport header (IBA clause 9.3.5).
+header aeth_h {
+    bit<8> syndrome;
+    bit<24> msn;
+}
+
+// In front of a packet in memory, where the software has the number of the packet: the first half of its UE's key, with the QFI that it came
+// with in the octet that is zero there, 255 for none.
+header tag_h {
+    bit<8> kind;
+    bit<8> qfi;
+    bit<16> network;
+    bit<32> word;
+}
+
+// Records are extracted field by field, and what no step looks at is passed over: Tofino 1 keeps fields of one header together, and with all that
+// they are compared with.
+header octet_h {
+    bit<8> octet;
+}
+
+header half_h {
+    bit<16> half;
+}
+
+header word_h {
+    bit<32> word;
+}
+
+// The state that is written back: packets and octets of the first account.
+header counted_h {
+    bit<32> packets_high;
+    bit<32> packets_low;
+    bit<32> octets_high;
+    bit<32> octets_low;
+}
+
+// An entry of the flow table (160 octets), in the order of its octets. In an action that leads to a data network, `local` and `tos` are its number.
+#define ENTRY_HEADERS(name) \
+    word_h name##_generation_high; \
+    word_h name##_generation_low; \
+    word_h name##_ue_head; \
+    word_h name##_ue_word; \
+    word_h name##_ue_local; \
+    octet_h name##_flags; \
+    octet_h name##_protocol; \
+    octet_h name##_dscp; \
+    octet_h name##_qfi; \
+    half_h name##_src_port; \
+    half_h name##_dst_port; \
+    word_h name##_src; \
+    word_h name##_dst; \
+    octet_h name##_has_rule; \
+    octet_h name##_account; \
+    octet_h name##_meters; \
+    octet_h name##_kind; \
+    octet_h name##_action_flags; \
+    word_h name##_max_payload; \
+    octet_h name##_local; \
+    octet_h name##_tos; \
+    octet_h name##_is_ipv6; \
+    word_h name##_peer; \
+    half_h name##_peer_port; \
+    octet_h name##_header_length; \
+    word_h name##_teid; \
+    word_h name##_options; \
+    word_h name##_container;
+
+// What the egress side makes requests from: a header in front of the frame on Tofino, metadata on BMv2. `is_saved`: 1 if the state is written back.
+#define REQUEST_FIELDS \
+    bit<8> pair; \
+    bit<8> is_saved; \
+    bit<16> length; \
+    bit<32> ue; \
+    bit<32> flow; \
+    bit<32> packets; \
+    bit<32> octets;
+
+struct request_t {
+    REQUEST_FIELDS
+}
+
+header request_h {
+    REQUEST_FIELDS
+}
+
+// Numbers of the copies of a multicast group: which request it becomes. Group 1 has the first three, 2 the second and third; the mirroring session of
+// the state has group 3 with the last two. The copies of a group leave in this order, with no other request of the bucket between them.
+#define COPY_LOAD 1
+#define COPY_STORE 2
+#define COPY_FETCH 3
+#define COPY_SAVE 4
+#define COPY_CLOSE 5
+#define GROUP_FIRST 1
+#define GROUP_NEXT 2
+#define STATE_SESSION 2
+
+struct xplane_headers_t {
+    XPLANE_TARGET_HEADERS
+    ethernet_h ethernet;
+    cpu_h cpu;
+    whole_ipv4_h outer_ipv4;
+    udp_h outer_udp;
+    whole_gtpu_h gtpu;
+    container_h container;
+    bth_h bth;
+    reth_h reth;
+    aeth_h aeth;
+    counted_h counted;
+    tag_h tag;
+    whole_ipv4_h user_ipv4;
+    ports_h ports;
+    // What comes from memory alone: no deparser emits it.
+    word_h record_head;
+    word_h record_word;
+    word_h record_local;
+    word_h record_generation_high;
+    word_h record_generation_low;
+    octet_h record_flags;
+    word_h budget_high;
+    word_h idle_high;
+    counted_h loaded;
+    ENTRY_HEADERS(first)
+    ENTRY_HEADERS(second)
+    XPLANE_TARGET_TRAILERS
+}
+
+struct xplane_metadata_t {
+    bit<9> ingress_port;
+    bit<8> kind;
+    bit<8> outcome;
+    // The UE's key, hashed, and what rules look at.
+    bit<8> key_kind;
+    bit<32> ue_word;
+    bit<32> ue_local;
+    bit<32> ue;
+    bit<32> flow;
+    bit<8> flags;
+    bit<8> protocol;
+    bit<8> tos;
+    bit<8> qfi;
+    bit<32> src;
+    bit<32> dst;
+    bit<16> src_port;
+    bit<16> dst_port;
+    // Octets of the user packet.
+    bit<16> size;
+    bit<32> generation_high;
+    bit<32> generation_low;
+    bit<8> pair;
+    bit<1> is_foreign;
+    bit<1> is_damaged;
+    // The number of the response in the upper bits, and how many numbers it is behind the last one.
+    bit<32> psn;
+    bit<32> step;
+    // 0: it is what comes next; 1: others are missing; 2: it came before.
+    bit<2> order;
+    // Of each entry: 0 is of another flow, 1 of another generation, 2 holds.
+    bit<2> first_is;
+    bit<2> second_is;
+    // Of the record: 1: its account is one that is counted here.
+    bit<1> is_countable;
+    // The rule of the entry that holds.
+    bit<8> has_rule;
+    bit<8> account;
+    bit<8> meters;
+    bit<8> action_kind;
+    bit<8> action_flags;
+    bit<32> max_payload;
+    bit<32> length;
+    bit<32> excess;
+    bit<8> network_high;
+    bit<8> network_low;
+    bit<8> is_ipv6;
+    bit<16> peer_port;
+    bit<8> header_length;
+    bit<32> peer;
+    bit<32> teid_out;
+    bit<32> options_out;
+    bit<32> container_out;
+    // 1: the rule forwards, and the packet is counted if its state is loaded.
+    bit<1> is_forwarded;
+    bit<32> octets;
+    // Packets in flight of the UE before or behind this one; what its account had before it.
+    bit<32> flights;
+    bit<32> octets_before;
+    bit<32> octets_now;
+    bit<32> packets_now;
+    bit<1> has_route;
+    bit<9> port;
+    mac_t neighbour;
+    mac_t own_mac;
+    bit<32> own_address;
+    bit<1> is_counted;
+    bit<8> ecn;
+    // 1: the frame is the last of its UE in flight.
+    bit<1> is_last;
+    bit<8> is_saved;
+    XPLANE_TARGET_METADATA
+}
+
+#endif

@@ -1,0 +1,301 @@
+// Parser states of profile `xplane`, included into the parser of each main, which goes to `frame`.
+
+value_set<bit<32>>(8) local_ipv4;
+
+state frame {
+    pkt.extract(hdr.ethernet);
+    transition select(hdr.ethernet.ether_type) {
+        ETHERTYPE_IPV4: ipv4;
+        ETHERTYPE_ARP: arp;
+        default: unsupported;
+    }
+}
+
+state unsupported {
+    meta.kind = KIND_OTHER;
+    meta.outcome = OUTCOME_UNSUPPORTED;
+    transition accept;
+}
+
+state arp {
+    meta.kind = KIND_LEFT;
+    meta.outcome = OUTCOME_ARP;
+    transition accept;
+}
+
+state local {
+    meta.kind = KIND_LEFT;
+    meta.outcome = OUTCOME_LOCAL;
+    transition accept;
+}
+
+state ipv4 {
+    whole_ipv4_h front = pkt.lookahead<whole_ipv4_h>();
+    transition select(front.dst) {
+        local_ipv4: outer_ipv4;
+        default: downlink;
+    }
+}
+
+state outer_ipv4 {
+    pkt.extract(hdr.outer_ipv4);
+    transition select(hdr.outer_ipv4.version_ihl, hdr.outer_ipv4.fragment, hdr.outer_ipv4.protocol) {
+        (0x45, 0 &&& 0x3fff, PROTOCOL_UDP): outer_udp;
+        default: local;
+    }
+}
+
+state outer_udp {
+    pkt.extract(hdr.outer_udp);
+    transition select(hdr.outer_udp.dst) {
+        PORT_ROCE: roce;
+        PORT_GTPU: gtpu;
+        default: local;
+    }
+}
+
+state gtpu {
+    pkt.extract(hdr.gtpu);
+    meta.key_kind = KEY_TUNNEL;
+    meta.ue_word = hdr.gtpu.teid;
+    transition select(hdr.gtpu.flags, hdr.gtpu.message_type) {
+        (0x30, GTPU_G_PDU): without_qfi;
+        (0x34, GTPU_G_PDU): container;
+        default: signalling;
+    }
+}
+
+state signalling {
+    meta.kind = KIND_LEFT;
+    meta.outcome = OUTCOME_SIGNALLING;
+    transition accept;
+}
+
+state without_qfi {
+    meta.qfi = 0xff;
+    transition user;
+}
+
+// A QFI and nothing else.
+state container {
+    pkt.extract(hdr.container);
+    meta.qfi = hdr.container.container[15:8];
+    transition select(hdr.container.options[7:0], hdr.container.container) {
+        (EXTENSION_PDU_SESSION_CONTAINER, 0x01000000 &&& 0xffefc0ff): user;
+        default: signalling;
+    }
+}
+
+state downlink {
+    whole_ipv4_h front = pkt.lookahead<whole_ipv4_h>();
+    meta.key_kind = KEY_ADDRESS;
+    meta.ue_word = front.dst;
+    meta.qfi = 0xff;
+    transition user;
+}
+
+state user {
+    pkt.extract(hdr.user_ipv4);
+    XPLANE_CHECK_USER
+    meta.protocol = hdr.user_ipv4.protocol;
+    meta.tos = hdr.user_ipv4.tos;
+    meta.src = hdr.user_ipv4.src;
+    meta.dst = hdr.user_ipv4.dst;
+    meta.size = hdr.user_ipv4.length;
+    transition select(hdr.user_ipv4.version_ihl, hdr.user_ipv4.fragment, hdr.user_ipv4.protocol, hdr.user_ipv4.ttl,
+        hdr.user_ipv4.length) {
+        (_, _, _, 0 &&& 0xfe, _): left_user;
+        // Below 32 octets.
+        (_, _, _, _, 0 &&& 0xffe0): left_user;
+        (0x45, 0 &&& 0x3fff, PROTOCOL_TCP, _, 0 &&& 0xf800): with_ports;
+        (0x45, 0 &&& 0x3fff, PROTOCOL_UDP, _, 0 &&& 0xf800): with_ports;
+        (0x45, 0 &&& 0x3fff, _, _, 0 &&& 0xf800): without_ports;
+        default: left_user;
+    }
+}
+
+state left_user {
+    meta.kind = KIND_LEFT;
+    meta.outcome = OUTCOME_RULE;
+    transition accept;
+}
+
+state with_ports {
+    pkt.extract(hdr.ports);
+    meta.kind = KIND_USER;
+    meta.flags = 5;
+    meta.src_port = hdr.ports.src;
+    meta.dst_port = hdr.ports.dst;
+    transition XPLANE_REST_BEHIND_PORTS;
+}
+
+state without_ports {
+    meta.kind = KIND_USER;
+    meta.flags = 1;
+    transition XPLANE_REST;
+}
+
+state roce {
+    pkt.extract(hdr.bth);
+    transition select(hdr.bth.opcode, hdr.outer_udp.length) {
+        (ROCE_READ_RESPONSE, UDP_OF_FRONT): front;
+        (ROCE_READ_RESPONSE, UDP_OF_HEADER): header_alone;
+        (ROCE_READ_RESPONSE, _): bucket;
+        (ROCE_ACKNOWLEDGE, _): acknowledgement;
+        default: local;
+    }
+}
+
+state acknowledgement {
+    pkt.extract(hdr.aeth);
+    meta.kind = KIND_NAK;
+    transition accept;
+}
+
+state front {
+    pkt.extract(hdr.aeth);
+    pkt.extract(hdr.record_head);
+    pkt.extract(hdr.record_word);
+    pkt.advance(96);
+    pkt.extract(hdr.record_local);
+    pkt.extract(hdr.record_generation_high);
+    pkt.extract(hdr.record_generation_low);
+    pkt.advance(16);
+    pkt.extract(hdr.record_flags);
+    pkt.advance(232);
+    // Numbers of accounts and meters.
+    pkt.advance(64);
+    pkt.extract(hdr.budget_high);
+    pkt.advance(32);
+    pkt.extract(hdr.idle_high);
+    pkt.advance(32);
+    pkt.extract(hdr.loaded);
+    meta.kind = KIND_FRONT;
+    meta.ue_word = hdr.record_word.word;
+    transition select(hdr.record_head.word) {
+        HEAD_TUNNEL: front_of_tunnel;
+        default: front_of_address;
+    }
+}
+
+state front_of_tunnel {
+    meta.key_kind = KEY_TUNNEL;
+    transition accept;
+}
+
+state front_of_address {
+    meta.key_kind = KEY_ADDRESS;
+    transition accept;
+}
+
+state header_alone {
+    pkt.extract(hdr.aeth);
+    pkt.extract(hdr.record_head);
+    pkt.extract(hdr.record_word);
+    meta.kind = KIND_HEADER;
+    meta.ue_word = hdr.record_word.word;
+    transition select(hdr.record_head.word) {
+        HEAD_TUNNEL: front_of_tunnel;
+        default: front_of_address;
+    }
+}
+
+#define EXTRACT_ENTRY(name) \
+    pkt.extract(hdr.name##_generation_high); \
+    pkt.extract(hdr.name##_generation_low); \
+    pkt.extract(hdr.name##_ue_head); \
+    pkt.extract(hdr.name##_ue_word); \
+    pkt.advance(96); \
+    pkt.extract(hdr.name##_ue_local); \
+    pkt.extract(hdr.name##_flags); \
+    pkt.extract(hdr.name##_protocol); \
+    pkt.extract(hdr.name##_dscp); \
+    pkt.extract(hdr.name##_qfi); \
+    pkt.extract(hdr.name##_src_port); \
+    pkt.extract(hdr.name##_dst_port); \
+    pkt.advance(96); \
+    pkt.extract(hdr.name##_src); \
+    pkt.advance(96); \
+    pkt.extract(hdr.name##_dst); \
+    pkt.advance(64); \
+    pkt.extract(hdr.name##_has_rule); \
+    pkt.extract(hdr.name##_account); \
+    pkt.extract(hdr.name##_meters); \
+    pkt.advance(16); \
+    pkt.extract(hdr.name##_kind); \
+    pkt.extract(hdr.name##_action_flags); \
+    pkt.extract(hdr.name##_max_payload); \
+    pkt.extract(hdr.name##_local); \
+    pkt.extract(hdr.name##_tos); \
+    pkt.extract(hdr.name##_is_ipv6); \
+    pkt.advance(96); \
+    pkt.extract(hdr.name##_peer); \
+    pkt.extract(hdr.name##_peer_port); \
+    pkt.extract(hdr.name##_header_length); \
+    pkt.advance(32); \
+    pkt.extract(hdr.name##_teid); \
+    pkt.extract(hdr.name##_options); \
+    pkt.extract(hdr.name##_container); \
+    pkt.advance(248);
+
+state bucket {
+    pkt.extract(hdr.aeth);
+    EXTRACT_ENTRY(first)
+    EXTRACT_ENTRY(second)
+    pkt.extract(hdr.tag);
+    meta.qfi = hdr.tag.qfi;
+    meta.ue_word = hdr.tag.word;
+    transition select(hdr.tag.kind) {
+        1: of_tunnel;
+        default: of_address;
+    }
+}
+
+state of_tunnel {
+    meta.key_kind = KEY_TUNNEL;
+    transition stored_packet;
+}
+
+state of_address {
+    meta.key_kind = KEY_ADDRESS;
+    transition stored_packet;
+}
+
+// The switch has stored none but these.
+state stored_packet {
+    pkt.extract(hdr.user_ipv4);
+    XPLANE_CHECK_USER
+    meta.protocol = hdr.user_ipv4.protocol;
+    meta.tos = hdr.user_ipv4.tos;
+    meta.src = hdr.user_ipv4.src;
+    meta.dst = hdr.user_ipv4.dst;
+    meta.size = hdr.user_ipv4.length;
+    transition select(hdr.user_ipv4.version_ihl, hdr.user_ipv4.fragment, hdr.user_ipv4.protocol, hdr.user_ipv4.length) {
+        (_, _, _, 0 &&& 0xffe0): damaged;
+        (0x45, 0 &&& 0x3fff, PROTOCOL_TCP, 0 &&& 0xf800): stored_with_ports;
+        (0x45, 0 &&& 0x3fff, PROTOCOL_UDP, 0 &&& 0xf800): stored_with_ports;
+        (0x45, 0 &&& 0x3fff, _, 0 &&& 0xf800): stored_without_ports;
+        default: damaged;
+    }
+}
+
+state stored_with_ports {
+    pkt.extract(hdr.ports);
+    meta.kind = KIND_BUCKET;
+    meta.flags = 5;
+    meta.src_port = hdr.ports.src;
+    meta.dst_port = hdr.ports.dst;
+    transition XPLANE_REST_BEHIND_PORTS;
+}
+
+state stored_without_ports {
+    meta.kind = KIND_BUCKET;
+    meta.flags = 1;
+    transition XPLANE_REST;
+}
+
+state damaged {
+    meta.kind = KIND_OTHER;
+    meta.outcome = OUTCOME_DAMAGED;
+    transition accept;
+}
