@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
-    Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState, PlacedRule,
-    Plan, PlanId, PollApplied, ReceiveSource, RulePlace, RulePlacement, SessionState, Settings, Topology,
-    Transmit, TransmitQueue,
+    Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, DropReason,
+    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
+    PlacedRule, Plan, PlanId, PollApplied, ReceiveSource, RulePlace, RulePlacement, SessionState, Settings,
+    Topology, Transmit, TransmitQueue,
 };
 use causeway_model::Applications;
 use causeway_packet::Batch;
@@ -579,6 +579,10 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
         self.switch.read_all_counters();
         self.run(now);
         self.switch.software().session_state(now, session)
+    }
+
+    fn cold_storage(&self) -> Option<ColdStorageState> {
+        self.switch.software_ref().cold_storage()
     }
 
     fn rule_placement(&self, now: Time) -> Option<RulePlacement> {
