@@ -549,7 +549,8 @@ impl<D: WithPorts> Dataplane for Hybrid<D> {
         let has_rules = !self.moves.is_empty();
         let reading = self.moves.config().read_interval.filter(|_| has_rules).map(|_| self.next_reading);
         let decision = self.placement.next_decision().filter(|_| has_rules);
-        let own = [waiting, reading, decision, self.moves.next_due(), self.switch.next_deadline()];
+        let idle = self.switch.software_ref().next_idle_step();
+        let own = [waiting, reading, decision, idle, self.moves.next_due(), self.switch.next_deadline()];
         own.into_iter().flatten().min()
     }
 

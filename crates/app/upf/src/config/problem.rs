@@ -398,6 +398,12 @@ pub enum Problem {
         /// The rate that promotes a rule.
         promote_at: String,
     },
+    /// The data plane keeps all its state in memory.
+    #[error("upf.dataplane {dataplane} keeps all sessions in memory: remove it, or use fastpath or hybrid")]
+    NoColdStorage {
+        /// Its name.
+        dataplane: &'static str,
+    },
     /// The programs of a switch elsewhere cannot leave packets to software.
     #[error(
         "upf.dataplane hybrid has a switch model in this process: remove it, or use upf.dataplane switch"

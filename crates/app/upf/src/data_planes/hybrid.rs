@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use causeway_fastpath::FastPath;
 use causeway_hybrid::{ByRate, Config, Hybrid, HybridError, Thresholds};
 use causeway_p4::profiles;
 use causeway_switch::backend::{LocalSwitch, Notice};
@@ -11,7 +10,7 @@ use causeway_switch::model::Timing;
 use causeway_types::{Bitrate, Span};
 use tracing::{info, warn};
 
-use super::{BoxedDataPlane, Parts};
+use super::{BoxedDataPlane, Parts, cold_storage};
 use crate::config::{DriverTiming, HybridKeys};
 use crate::error::StartError;
 
@@ -30,9 +29,7 @@ const FAULT_SEED: u64 = 1;
 /// The tables of the fast path need more memory than there is, or the switch does not support the topology.
 pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     let keys = &parts.config.upf.hybrid;
-    let software = FastPath::new(parts.topology.clone(), parts.limits)
-        .map_err(|source| StartError::Tables { source, limit: parts.address_space.clone() })?;
-    let software = Box::new(software);
+    let software = Box::new(cold_storage::fast_path(parts)?);
     let config = Config {
         capacity: keys.capacity as usize,
         changes_per_second: keys.changes_per_second,

@@ -79,6 +79,10 @@ impl Software for FastPath {
         self.slow_path.next_path_timer()
     }
 
+    fn next_idle_step(&self) -> Option<Time> {
+        self.next_cold_step()
+    }
+
     fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid> {
         self.slow_path.overlapping_sessions(seid)
     }

@@ -200,6 +200,10 @@ fn contradictions() {
              upf.yaml:4: upf.routing.decrement_ttl: upf.dataplane hybrid always decrements the TTL: remove the key, or use another data plane\n\
              upf.yaml:7: upf.traffic.heavy_hitters.threshold: upf.dataplane hybrid looks for no heavy hitters: remove the key, or use another data plane",
         ),
+        (
+            "upf:\n  dataplane: xplane\n  cold_storage:\n    folder: /tmp\n",
+            "4: upf.cold_storage.folder: upf.dataplane xplane keeps all sessions in memory: remove it, or use fastpath or hybrid",
+        ),
     ];
     for (text, expected) in cases {
         assert_error(text, &format!("upf.yaml:{expected}"));
