@@ -27,11 +27,15 @@ mod wild;
 mod world;
 
 use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use causeway_cold::{ColdStore, MemoryStore, ReadError, StoreState};
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_memory::ModelParameters;
 use causeway_slowpath::Limits;
+use causeway_types::Span;
 use causeway_xplane::{ModelPlane, Sizes};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
@@ -127,6 +131,53 @@ fn worlds_that_rest_again() {
             most_awake,
             Compared::Two,
         );
+    }
+}
+
+/// A store in memory that counts the records that are read.
+#[derive(Debug)]
+struct CountingStore(MemoryStore, Arc<AtomicU64>);
+
+impl ColdStore for CountingStore {
+    fn has_room(&self) -> bool {
+        self.0.has_room()
+    }
+
+    fn put(&mut self, number: u32, record: Vec<u8>) {
+        self.0.put(number, record);
+    }
+
+    fn read(&mut self, number: u32) -> Result<Vec<u8>, ReadError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.read(number)
+    }
+
+    fn forget(&mut self, number: u32) {
+        self.0.forget(number);
+    }
+
+    fn state(&self) -> StoreState {
+        self.0.state()
+    }
+}
+
+// Input:  random worlds of several sessions, which move to cold storage after each packet and plan, or when they have been idle
+//         for a millisecond, as far as their state permits.
+// Output: the same results, packets, counters and events from both data planes, after every step; many sessions were loaded.
+#[test]
+fn worlds_in_cold_storage() {
+    for (most_awake, idle, seed, least) in [(0, Span::ZERO, 8, 5000), (12, Span::from_millis(1), 9, 50)] {
+        let loads = Arc::new(AtomicU64::default());
+        let make = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
+            let store = CountingStore(MemoryStore::default(), Arc::clone(&loads));
+            let plane = FastPath::new(topology, limits).unwrap().with_max_active(most_awake);
+            Box::new(plane.with_cold_storage(Box::new(store), idle, |notice| panic!("{notice}")))
+        };
+        let name = format!("worlds in cold storage after {idle:?}");
+        compare_with(&name, 8, seed, &make, (Compared::Two, 0));
+        let loads = loads.load(Ordering::Relaxed);
+        println!("{name}: {loads} loads");
+        assert!(loads > least, "{loads} loads");
     }
 }
 

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use crate::report::{self, Conditions, IoCost, Report};
 use crate::{
-    BenchError, events, filters, floods, index, kit, memory, observers, overload, pauses, pfcp, pipeline,
-    ports, switch, unassociated, upf, workers,
+    BenchError, events, filters, floods, idle, index, kit, memory, observers, overload, pauses, pfcp,
+    pipeline, ports, switch, unassociated, upf, workers,
 };
 
 /// The benchmark, and the common options.
@@ -50,6 +50,8 @@ pub enum Benchmark {
     Floods(floods::Options),
     /// Memory of a session, and time to set up so many
     Memory(memory::Options),
+    /// Idle sessions at scale, in memory and in a file: memory, rate of active ones, first packet of the others
+    Idle(idle::Options),
     /// Pauses of N4 and of packets while sessions are created and end: longest and 99.9th percentile, at each doubling
     Pauses(pauses::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
@@ -84,6 +86,7 @@ impl Benchmark {
             Self::Workers(workers::Options::default()),
             Self::Floods(floods::Options::default()),
             Self::Memory(memory::Options::default()),
+            Self::Idle(idle::Options::default()),
             Self::Pauses(pauses::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
             Self::UnassociatedPeers(unassociated::Options::default()),
@@ -119,6 +122,7 @@ impl Benchmark {
             Self::Workers(_) => "workers",
             Self::Floods(_) => "floods",
             Self::Memory(_) => "memory",
+            Self::Idle(_) => "idle",
             Self::Pauses(_) => "pauses",
             Self::Pfcp(_) => "pfcp",
             Self::UnassociatedPeers(_) => "unassociated-peers",
@@ -140,6 +144,7 @@ impl Benchmark {
             Self::Workers(options) => workers::run(options, common),
             Self::Floods(options) => floods::run(options, common),
             Self::Memory(options) => memory::run(options, common),
+            Self::Idle(options) => idle::run(options, common),
             Self::Pauses(options) => pauses::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
             Self::UnassociatedPeers(options) => unassociated::run(options, common),

@@ -29,6 +29,7 @@ mod error;
 pub mod events;
 pub mod filters;
 pub mod floods;
+pub mod idle;
 pub mod index;
 pub mod kit;
 pub mod memory;

@@ -89,6 +89,22 @@ fn simple_requests_are_answered_by_n4_and_by_the_data_plane() {
     assert!(by.iter().zip(ratios).all(|(by, ratio)| *by != "N4, accepting" || ratio.as_f64() == Some(1.0)));
 }
 
+// Input:  idle sessions on the fast path, alone and behind a switch, with all state in memory and with cold storage.
+// Output: with cold storage most are there; first packets have a time in each row.
+#[test]
+fn idle_sessions_are_in_memory_or_in_a_file() {
+    for plane in ["fastpath", "hybrid"] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().display().to_string();
+        let (_, json) = output(&["idle", "--quick", "--plane", plane, "--folder", &folder]);
+        let (report, is_cold) = (&json[0], |count: &Value| count.as_u64().is_some_and(|count| count > 1500));
+        assert_eq!(column(report, "state"), ["memory", "cold"]);
+        let [in_memory, cold] = column(report, "in storage")[..] else { panic!("{report}") };
+        assert!(in_memory.is_null() && is_cold(cold), "{report}");
+        assert!(column(report, "first p50").iter().all(|micros| micros.as_f64().unwrap() > 0.0), "{report}");
+    }
+}
+
 // Input:  both data planes with three PDRs of each direction, all rules, packets of all kinds, and rule changes.
 // Output: each combination has a row with a time above zero, none lost a packet, and changes have a separate time.
 #[test]

@@ -114,6 +114,14 @@ pub enum StartError {
     /// The switch of a hybrid data plane does not support the configured addresses and networks.
     #[error("upf.dataplane hybrid: {0}")]
     Hybrid(#[from] HybridError),
+    /// The folder for the state of idle sessions cannot be used.
+    #[error("upf.cold_storage.folder: {}: {source}: give a folder that this user may write to", folder.display())]
+    ColdStorage {
+        /// The folder.
+        folder: std::path::PathBuf,
+        /// The error of the kernel.
+        source: io::Error,
+    },
     /// There is no socket for the memory server.
     #[error("upf.xplane.server: cannot send to {address}: {source}: check the address and the route to it")]
     MemoryServer {

@@ -209,6 +209,8 @@ pub struct Limits {
     pub sessions: usize,
     /// Octets of memory that all sessions and PFDs may need, estimated from their rules.
     pub memory: usize,
+    /// The data plane moves the state of idle sessions out of memory: they are estimated to need less of it.
+    pub cold_storage: bool,
     /// Framed routes.
     pub routes: usize,
     /// Framed routes of one session.
@@ -238,6 +240,7 @@ impl Default for Limits {
             associations: 64,
             sessions: 1_000_000,
             memory: usize::MAX,
+            cold_storage: false,
             routes: 16_384,
             routes_per_session: 64,
             routes_per_smf: 8192,

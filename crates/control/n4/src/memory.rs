@@ -22,6 +22,9 @@ const OTHER: usize = 384;
 const DORMANT_SAVING: usize = 2048;
 const MIN_ACTIVE: usize = 1 << 18;
 
+/// Octets of a session whose data plane state is in cold storage, in N4 and the data plane.
+const COLD: usize = 768;
+
 /// The memory that a session may need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Footprint {
@@ -61,6 +64,10 @@ impl Footprint {
             .map_or_else(|| Self::of(&kept.rules()), |profiled| Self::profiled(profiled.profile().profile()))
     }
 
+    const fn octets_if_profiled(self) -> usize {
+        if self.is_profiled { self.octets as usize } else { 0 }
+    }
+
     /// It needs more memory than another.
     pub(crate) const fn exceeds(self, other: Self) -> bool {
         self.octets > other.octets
@@ -77,24 +84,40 @@ impl Footprint {
 pub(crate) struct Needed {
     octets: usize,
     profiled: usize,
+    /// Octets of the profiled sessions, among the others.
+    of_profiled: usize,
+    /// The data plane moves the state of idle sessions out of memory.
+    has_cold_storage: bool,
 }
 
 impl Needed {
+    /// Without sessions. `has_cold_storage`: the data plane moves the state of idle sessions out of memory.
+    pub(crate) fn new(has_cold_storage: bool) -> Self {
+        Self { has_cold_storage, ..Self::default() }
+    }
+
     /// A session was created.
     pub(crate) fn add(&mut self, footprint: Footprint) {
         self.octets += footprint.octets as usize;
         self.profiled += usize::from(footprint.is_profiled);
+        self.of_profiled += footprint.octets_if_profiled();
     }
 
     /// A session was removed.
     pub(crate) fn remove(&mut self, footprint: Footprint) {
         self.octets -= footprint.octets as usize;
         self.profiled -= usize::from(footprint.is_profiled);
+        self.of_profiled -= footprint.octets_if_profiled();
     }
 
     /// The total in octets.
     pub(crate) fn octets(&self) -> usize {
-        self.octets - self.profiled.saturating_sub(MIN_ACTIVE) * DORMANT_SAVING
+        let dormant = self.profiled.saturating_sub(MIN_ACTIVE);
+        if self.has_cold_storage && dormant > 0 {
+            let each = self.of_profiled / self.profiled;
+            return self.octets - dormant * each + dormant * COLD;
+        }
+        self.octets - dormant * DORMANT_SAVING
     }
 }
 
@@ -199,5 +222,24 @@ mod tests {
         (0..300_000).for_each(|_| needed.remove(one));
         needed.remove(other);
         assert_eq!(needed, Needed::default());
+    }
+
+    // Input:  ten million sessions of two profiles, and one without, where idle sessions are in cold storage.
+    // Output: as many as may be active need the full size, the others little; zero at the end.
+    #[test]
+    fn sessions_in_cold_storage_need_little() {
+        let mut needed = Needed::new(true);
+        let (one, two) =
+            (Footprint { octets: 4000, is_profiled: true }, Footprint { octets: 6000, is_profiled: true });
+        let other = Footprint { octets: 7000, is_profiled: false };
+        needed.add(one);
+        assert_eq!(needed.octets(), 4000);
+        needed.remove(one);
+        (0..5_000_000).for_each(|_| [one, two].into_iter().for_each(|it| needed.add(it)));
+        needed.add(other);
+        assert_eq!(needed.octets(), MIN_ACTIVE * 5000 + (10_000_000 - MIN_ACTIVE) * COLD + 7000);
+        (0..5_000_000).for_each(|_| [one, two].into_iter().for_each(|it| needed.remove(it)));
+        needed.remove(other);
+        assert_eq!(needed, Needed::new(true));
     }
 }

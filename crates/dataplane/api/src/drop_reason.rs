@@ -130,8 +130,9 @@ reasons! {
     /// The port received more than the packet thread can handle, and the packet exceeds the fair share of its UE or
     /// gNB.
     FairShare = "fair_share", "A port is overloaded and a UE or gNB takes more than its share. See `causeway top`; limit that UE, or add packet threads.",
-    /// External memory lost the packet, which waited there for its rule: the memory server or the network to it failed.
-    ExternalMemory = "external_memory", "Look at the memory server and the network to it: its log, its restarts, and lost packets of UDP port 4791.",
+    /// External memory lost the packet, which waited there for its rule: the memory server or the network to it failed. Or the state of
+    /// its session is in cold storage, which cannot be read.
+    ExternalMemory = "external_memory", "With upf.dataplane xplane look at the memory server and the network to it: its log, its restarts, and lost packets of UDP port 4791. With upf.cold_storage look at the disk: the log names the error.",
 }
 
 impl fmt::Display for DropReason {

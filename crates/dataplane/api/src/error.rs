@@ -58,6 +58,9 @@ pub enum BackendError {
     /// The plan remains in flight, and no deadline is known at which that would end.
     #[error("the plan remains in flight")]
     InFlight,
+    /// The state of the session is in cold storage, which cannot be read now.
+    #[error("the state of the session cannot be read from cold storage")]
+    ColdStorage,
     /// The switch, or the kernel, refuses what the plan needs.
     #[error("{reason}")]
     Refused {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, Explanation, GtpuPath,
-    HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
-    Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
+    Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, Event,
+    Explanation, GtpuPath, HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter,
+    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology,
+    Transmit, TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
@@ -42,7 +43,7 @@ impl FastPath {
             return applied;
         }
         let since = self.can_learn_from(now, plan);
-        self.activate_affected(now, plan);
+        self.activate_affected(now, plan)?;
         let applied =
             if self.hand_over(now, plan) { Ok(Applied::default()) } else { self.apply_active(now, plan) };
         if applied.is_ok() {
@@ -168,7 +169,8 @@ impl Dataplane for FastPath {
 
     fn next_deadline(&self) -> Option<Time> {
         let is_due = self.dormant.needs_trim() || self.outdated.are_some();
-        is_due.then(Time::default).or_else(|| self.slow_path.next_deadline())
+        let timer = is_due.then(Time::default).or_else(|| self.slow_path.next_deadline());
+        timer.into_iter().chain(self.next_cold_step()).min()
     }
 
     fn advance(&mut self, now: Time) {
@@ -180,6 +182,7 @@ impl Dataplane for FastPath {
             self.compile_outdated(now);
         }
         self.slow_path.advance(now);
+        self.move_idle_out(now);
     }
 
     fn counters(&self) -> Counters {
@@ -195,12 +198,18 @@ impl Dataplane for FastPath {
         ]
     }
 
-    /// A dormant session becomes active, as by a packet.
+    fn cold_storage(&self) -> Option<ColdStorageState> {
+        self.cold_storage_state()
+    }
+
+    /// A dormant session becomes active, as by a packet. One in cold storage is there again afterwards.
     fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
-        self.activate(session, now);
+        let was_cold = self.dormant.cold_slot(session).is_some();
+        self.activate(session, now).ok()?;
         self.settle_lease(session);
         let state = self.slow_path.state_of(now, session);
         self.grant_lease(session, now);
+        self.move_back(now, was_cold.then_some(session));
         self.limit_active(now);
         state
     }

@@ -17,6 +17,7 @@ use crate::contract::SinglePacketBatch;
 use crate::enforce::icmp_limit::SuppressedPeers;
 use crate::lookup::unknown_destinations::UnknownDestinations;
 use crate::program::Programs;
+use crate::session::cold::{ColdStorage, Unreadable};
 use crate::session::dormant::{ActiveSessions, DormantSessions};
 use crate::session::lease::{Compiler, Lease, ProfileCache};
 use crate::slice_limits::OutdatedSessions;
@@ -46,6 +47,8 @@ pub struct FastPath {
     pub(crate) dormant: DormantSessions,
     /// Active sessions that can become dormant.
     pub(crate) active: ActiveSessions,
+    /// Where idle sessions keep their state; `None`: in memory.
+    pub(crate) cold: Option<Box<ColdStorage>>,
     pub(crate) max_sessions: u32,
     /// Counters of the packets that the flow entries handled.
     pub(crate) fast_counters: Counters,
@@ -87,6 +90,7 @@ impl FastPath {
             profile_cache: ProfileCache::default(),
             dormant: DormantSessions::new(limits.max_sessions)?,
             active: ActiveSessions::default(),
+            cold: None,
             max_sessions: limits.max_sessions,
             fast_counters: Counters::default(),
             disposition: Disposition::Dropped(DropReason::UnknownUe),
@@ -141,10 +145,8 @@ impl FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
-        if let Some(addressee) =
-            self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.len() > 0)
-        {
-            self.dormant.sessions_of(addressee).into_iter().for_each(|seid| self.activate(seid, now));
+        if self.activate_destination(now, ingress, packet).is_err() {
+            return self.drop_unreadable(now, ingress, packet);
         }
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
@@ -155,26 +157,60 @@ impl FastPath {
         disposition
     }
 
-    /// Explains a packet by the slow path, with the counts of the flow entries.
-    pub(crate) fn explanation(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+    /// Activates the dormant sessions that a packet is for.
+    fn activate_destination(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+    ) -> Result<(), Unreadable> {
         if let Some(addressee) =
             self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.len() > 0)
         {
-            self.dormant.sessions_of(addressee).into_iter().for_each(|seid| self.activate(seid, now));
+            let sessions = self.dormant.sessions_of(addressee);
+            sessions.into_iter().try_for_each(|seid| self.activate(seid, now))?;
         }
+        Ok(())
+    }
+
+    /// Drops a packet of a session whose state cannot be read.
+    #[cold]
+    fn drop_unreadable(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
+        let reason = DropReason::ExternalMemory;
+        let counters = &mut self.fast_counters;
+        let received = match ingress {
+            Ingress::Gtpu { .. } => &mut counters.gtpu_received,
+            Ingress::Ip { .. } => &mut counters.ip_received,
+            Ingress::Ethernet { .. } => &mut counters.ethernet_received,
+        };
+        received.count(packet.len());
+        counters.count_drop(reason);
+        self.slow_path.record_drop(now, &ingress.meta(), packet, reason);
+        Disposition::Dropped(reason)
+    }
+
+    /// Explains a packet by the slow path, with the counts of the flow entries.
+    pub(crate) fn explanation(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+        let mut cold = Vec::new();
+        if let Some(addressee) =
+            self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.cold() > 0)
+        {
+            cold = self.dormant.sessions_of(addressee);
+            cold.retain(|seid| self.dormant.cold_slot(*seid).is_some());
+        }
+        self.activate_destination(now, ingress, packet).ok()?;
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
         let explanation = self.slow_path.explain(now, ingress, packet);
         concerned.iter().for_each(|seid| self.grant_lease(*seid, now));
+        self.move_back(now, cold);
         self.limit_active(now);
         explanation
     }
 
     /// A session that was detached is active again.
-    pub(crate) fn resume_lease(&mut self, seid: Seid, lease: Option<Lease>) {
-        if let Some(lease) = lease {
-            self.leases.insert(seid, lease);
-        }
+    pub(crate) fn resume_lease(&mut self, seid: Seid, lease: Lease) {
+        self.leases.insert(seid, lease);
     }
 
     /// Detaches the lease of a session that becomes dormant. Its flow entries keep their grants.

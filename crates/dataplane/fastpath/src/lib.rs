@@ -71,4 +71,5 @@ mod transmit;
 
 pub use classify::filters;
 pub use engine::FastPath;
+pub use session::cold::ColdNotice;
 pub use table::index;

@@ -46,8 +46,10 @@ impl FastPath {
     pub(crate) fn compile_outdated(&mut self, now: Time) {
         let left = self.outdated.0.len().saturating_sub(AT_A_TIME);
         for seid in self.outdated.0.split_off(left) {
-            self.activate(seid, now);
-            self.compile_again(seid, now);
+            // A session that cannot be loaded has no flow entries.
+            if self.activate(seid, now).is_ok() {
+                self.compile_again(seid, now);
+            }
         }
     }
 }

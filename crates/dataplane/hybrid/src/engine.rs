@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
-    Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState, PlacedRule,
-    Plan, PlanId, PollApplied, ReceiveSource, RulePlace, RulePlacement, SessionState, Settings, Topology,
-    Transmit, TransmitQueue,
+    Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, DropReason,
+    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
+    PlacedRule, Plan, PlanId, PollApplied, ReceiveSource, RulePlace, RulePlacement, SessionState, Settings,
+    Topology, Transmit, TransmitQueue,
 };
 use causeway_model::Applications;
 use causeway_packet::Batch;
@@ -565,7 +565,8 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         let has_rules = !self.moves.is_empty();
         let reading = self.moves.config().read_interval.filter(|_| has_rules).map(|_| self.next_reading);
         let decision = self.placement.next_decision().filter(|_| has_rules);
-        let own = [waiting, reading, decision, self.moves.next_due(), self.switch.next_deadline()];
+        let idle = self.switch.software_ref().next_idle_step();
+        let own = [waiting, reading, decision, idle, self.moves.next_due(), self.switch.next_deadline()];
         own.into_iter().flatten().min()
     }
 
@@ -595,6 +596,10 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         self.switch.read_all_counters();
         self.run(now);
         self.switch.software().session_state(now, session)
+    }
+
+    fn cold_storage(&self) -> Option<ColdStorageState> {
+        self.switch.software_ref().cold_storage()
     }
 
     fn rule_placement(&self, now: Time) -> Option<RulePlacement> {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use causeway_dataplane::{Applied, ApplyError, Capabilities, Dataplane, GtpuEndpoint, Network, Topology};
+use causeway_dataplane::{Applied, ApplyError, Capabilities, GtpuEndpoint, Network, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::{ArenaError, prefetch_at, request_prefault};
 use causeway_model::{LocalEndpoints, Plan};
@@ -25,7 +25,7 @@ pub(super) const UPF_N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
 
 /// The time that a chunk of requests took, by stage.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Stages {
+pub(crate) struct Stages {
     /// N4 takes the request: duplicate check, decoding, rules, plan.
     pub(super) request: Duration,
     /// The data plane carries the plan out.
@@ -41,13 +41,13 @@ impl Stages {
 }
 
 /// A UPF in memory, with one SMF.
-pub(super) struct Environment {
+pub(crate) struct Environment {
     n4: N4,
-    plane: Option<Box<dyn Dataplane>>,
-    now: Time,
+    pub(crate) plane: Option<Box<dyn PacketEngine>>,
+    pub(crate) now: Time,
     from: SocketAddr,
     /// What was sent in answer to the last chunk.
-    pub(super) answers: Vec<Vec<u8>>,
+    pub(crate) answers: Vec<Vec<u8>>,
     plans: Vec<(ApplyId, Plan)>,
 }
 
@@ -73,13 +73,18 @@ impl Environment {
     /// [`ArenaError`] when the data plane finds no room.
     pub(super) fn new(sessions: u32, plane: Plane) -> Result<Self, ArenaError> {
         let topology = topology();
-        let endpoints: LocalEndpoints = topology.endpoints();
         let limits = Limits { max_sessions: sessions, ..Limits::default() };
-        let plane: Option<Box<dyn Dataplane>> = match plane {
+        let plane: Option<Box<dyn PacketEngine>> = match plane {
             Plane::Accepting => None,
             Plane::Slowpath => Some(Box::new(SlowPath::new(topology, limits))),
             Plane::Fastpath => Some(Box::new(FastPath::new(topology, limits)?)),
         };
+        Ok(Self::with_plane(sessions, plane))
+    }
+
+    /// The same with this data plane; `None`: one that accepts everything.
+    pub(crate) fn with_plane(sessions: u32, plane: Option<Box<dyn PacketEngine>>) -> Self {
+        let endpoints: LocalEndpoints = topology().endpoints();
         let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));
         config.heartbeat.interval = Span::ZERO;
         config.limits.sessions = sessions as usize;
@@ -95,7 +100,7 @@ impl Environment {
         };
         world.n4.prepare_memory_with(request_prefault);
         world.prepare(&[association()]);
-        Ok(world)
+        world
     }
 
     /// Serves the requests, each stage for all of them before the next. A microsecond passes for each. A function of
@@ -107,7 +112,7 @@ impl Environment {
 
     /// The same for what is not measured.
     #[inline(never)]
-    pub(super) fn prepare(&mut self, requests: &[Vec<u8>]) -> Stages {
+    pub(crate) fn prepare(&mut self, requests: &[Vec<u8>]) -> Stages {
         // Lest the compiler make one function of both.
         std::hint::black_box(&self.now);
         self.stages(requests)

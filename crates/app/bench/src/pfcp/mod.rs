@@ -4,7 +4,7 @@
 //! of a chunk pass one stage before the next, so that stages can be measured separately.
 
 mod decoding;
-mod environment;
+pub(crate) mod environment;
 mod options;
 pub(crate) mod requests;
 mod simple;

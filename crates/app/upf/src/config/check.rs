@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_types::IpNet;
 
+use super::cold_storage;
 use super::enums::{GtpuMode, N6Mode};
 use super::ethernet;
 use super::firewall;
@@ -39,6 +40,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     found.extend(workers::check(upf));
     found.extend(management::check(upf));
     found.extend(traffic::check(upf));
+    found.extend(cold_storage::check(upf));
     found.extend(firewall::check(upf));
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);

@@ -318,6 +318,16 @@ pub const KEYS: &[Key] = &[
         "idle UEs of which up to 128 packets wait in external memory; those of others wait in this process",
     ),
     key(
+        "upf.cold_storage.folder",
+        "none",
+        "folder on a disk for the state of idle sessions (fastpath and hybrid); without it all state is in memory",
+    ),
+    key(
+        "upf.cold_storage.idle_after",
+        "600s",
+        "time without packets after which the state of a session moves to that folder",
+    ),
+    key(
         "upf.workers.count",
         "1",
         "number of packet threads, each with its own sessions, or auto; more than 1 requires mode udp or af_xdp",

@@ -1,6 +1,7 @@
 //! The configuration. Precedence: flag, environment, file, default. Every error states its origin and the remedy.
 
 mod check;
+mod cold_storage;
 mod decode;
 mod detection;
 mod document;
@@ -39,6 +40,7 @@ use crate::management::views::ConfigView;
 use causeway_file::FileError;
 
 pub use crate::data_planes::DataPlane;
+pub use cold_storage::ColdStorage;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
+use super::cold_storage::ColdStorage;
 use super::detection::{Application, Predefined};
 use super::enums::{GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::ethernet::EthernetNetwork;
@@ -109,6 +110,8 @@ pub struct Upf {
     pub hybrid: HybridKeys,
     /// The external memory, for the data plane `xplane`.
     pub xplane: XPlaneKeys,
+    /// Where idle sessions keep their state.
+    pub cold_storage: ColdStorage,
     /// The packet threads.
     pub workers: Workers,
     /// The UPF as a router.
@@ -156,6 +159,7 @@ impl Default for Upf {
             switch: P4Switch::default(),
             hybrid: HybridKeys::default(),
             xplane: XPlaneKeys::default(),
+            cold_storage: ColdStorage::default(),
             workers: Workers::default(),
             routing: Routing::default(),
             buffering: Buffering::default(),

@@ -398,6 +398,12 @@ pub enum Problem {
         /// The rate that promotes a rule.
         promote_at: String,
     },
+    /// The data plane keeps all its state in memory.
+    #[error("upf.dataplane {dataplane} keeps all sessions in memory: remove it, or use fastpath or hybrid")]
+    NoColdStorage {
+        /// Its name.
+        dataplane: &'static str,
+    },
     /// A switch that has the UPF's ports has no links to them.
     #[error(
         "links are for a switch in front of the UPF's own ports: remove them, or use upf.dataplane hybrid"

@@ -32,6 +32,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCiphe
         limits: n4::Limits {
             associations: upf.pfcp.max_associations as usize,
             sessions: upf.max_sessions as usize,
+            cold_storage: upf.cold_storage.folder.is_some(),
             ..n4::Limits::default()
         },
         ..n4::Config::new(node, address)

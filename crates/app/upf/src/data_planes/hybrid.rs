@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use causeway_fastpath::FastPath;
 use causeway_hybrid::{ByRate, Config, Hybrid, HybridError, Placement, Thresholds};
 use causeway_slowpath::lease::Software;
 use causeway_switch::backend::{LocalSwitch, Notice};
@@ -11,7 +10,7 @@ use causeway_switch::model::Timing;
 use causeway_types::{Bitrate, Span};
 use tracing::{info, warn};
 
-use super::{BoxedDataPlane, Parts};
+use super::{BoxedDataPlane, Parts, cold_storage};
 use crate::config::{DriverTiming, HybridKeys};
 use crate::error::StartError;
 
@@ -52,10 +51,7 @@ pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
 /// # Errors
 /// Its tables need more memory than there is.
 pub(super) fn software(parts: &Parts<'_>) -> Result<Box<dyn Software>, StartError> {
-    match FastPath::new(parts.topology.clone(), parts.limits) {
-        Ok(software) => Ok(Box::new(software)),
-        Err(source) => Err(StartError::Tables { source, limit: parts.address_space.clone() }),
-    }
+    Ok(Box::new(cold_storage::fast_path(parts)?))
 }
 
 /// Which rules move.

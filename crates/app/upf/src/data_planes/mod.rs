@@ -1,5 +1,6 @@
 //! The data planes that a configuration may name.
 
+mod cold_storage;
 mod hybrid;
 #[cfg(feature = "p4runtime")]
 mod p4runtime;
@@ -9,7 +10,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{PacketEngine, Topology};
-use causeway_fastpath::FastPath;
 use causeway_hybrid::SharedSwitch;
 use causeway_p4::profiles;
 use causeway_slowpath::{Limits, SlowPath};
@@ -108,6 +108,11 @@ impl DataPlane {
         ["fastpath", "slowpath"].contains(&self.name)
     }
 
+    /// Whether the state of its idle sessions can be in a file.
+    pub(crate) fn has_cold_storage(self) -> bool {
+        self == Self::FAST_PATH || self.is_hybrid()
+    }
+
     /// An empty data plane.
     ///
     /// # Errors
@@ -118,10 +123,7 @@ impl DataPlane {
 }
 
 fn fast_path(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
-    match FastPath::new(parts.topology.clone(), parts.limits) {
-        Ok(plane) => Ok(Box::new(plane)),
-        Err(source) => Err(StartError::Tables { source, limit: parts.address_space.clone() }),
-    }
+    Ok(Box::new(cold_storage::fast_path(parts)?))
 }
 
 fn slow_path(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {

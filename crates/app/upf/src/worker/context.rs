@@ -167,6 +167,7 @@ impl WorkerContext {
             stages: self.data_plane.stage_packets(),
             heavy_hitters: self.data_plane.heavy_hitters(now),
             rule_placement: self.data_plane.rule_placement(now),
+            cold_storage: self.data_plane.cold_storage(),
             core_time: core_time(),
             ..Snapshot::default()
         }

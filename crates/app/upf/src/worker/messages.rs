@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Counters, Event, Explanation, GtpuPath, HeavyHitterList, HeavyHitterSettings,
-    HostReachability, Ingress, NamedCounter, PathState, PlacedRule, Plan, RulePlacement, SessionState,
-    Settings, SwitchState,
+    Applied, ApplyError, ColdStorageState, Counters, Event, Explanation, GtpuPath, HeavyHitterList,
+    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PathState, PlacedRule, Plan, RulePlacement,
+    SessionState, Settings, SwitchState,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -81,6 +81,8 @@ pub struct Snapshot {
     pub heavy_hitters: Option<HeavyHitterList>,
     /// Where rules are; `None`: the data plane moves none.
     pub rule_placement: Option<RulePlacement>,
+    /// Idle sessions; `None`: all state is in memory.
+    pub cold_storage: Option<ColdStorageState>,
     /// The time for which the threads ran on a core.
     pub core_time: Duration,
     /// The turns of the thread's loop.
@@ -127,6 +129,9 @@ impl Snapshot {
             handed: self.handed + other.handed,
             heavy_hitters: merged(self.heavy_hitters, other.heavy_hitters.as_ref()),
             rule_placement: sum_of(self.rule_placement, other.rule_placement),
+            cold_storage: self.cold_storage.map_or(other.cold_storage, |one| {
+                Some(other.cold_storage.map_or(one, |other| one.with(&other)))
+            }),
             core_time: self.core_time + other.core_time,
             turns: self.turns.with(other.turns),
         }

@@ -3,6 +3,7 @@
 mod accelerate;
 mod advertise;
 mod application_classes;
+mod cold_storage;
 mod common;
 mod config_errors;
 mod config_keys;

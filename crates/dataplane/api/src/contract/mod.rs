@@ -9,7 +9,7 @@ use causeway_packet::Batch;
 use causeway_types::{NetworkInstance, Seid, Time, WallClock};
 
 use crate::{
-    ApplyError, BackendError, Counters, Disposition, Event, Explanation, HeavyHitterList,
+    ApplyError, BackendError, ColdStorageState, Counters, Disposition, Event, Explanation, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PlacedRule, ReceiveSource, RulePlacement,
     SessionState, Settings, SwitchState, Topology, Transmit, TransmitQueue,
 };
@@ -170,6 +170,13 @@ pub trait Dataplane {
     /// The default is that of a data plane that cannot tell.
     fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
         let _ = (now, session);
+        None
+    }
+
+    /// The sessions whose state is in cold storage, and what has moved; `None`: the data plane has no cold storage. O(1).
+    ///
+    /// The default is that of such a data plane.
+    fn cold_storage(&self) -> Option<ColdStorageState> {
         None
     }
 

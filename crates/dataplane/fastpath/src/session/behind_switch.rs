@@ -12,9 +12,14 @@ use causeway_types::{Seid, Time, UrrId};
 use crate::FastPath;
 
 impl FastPath {
-    /// Does something with a session in the slow path, which has all its counts then. A dormant session becomes active.
+    /// Does something with a session in the slow path, which has all its counts then. A dormant session becomes active: if its
+    /// state cannot be read from cold storage, it is lost, since what the switch has counted cannot wait.
     fn with_settled<T>(&mut self, now: Time, seid: Seid, act: impl FnOnce(&mut SlowPath) -> T) -> T {
-        self.activate(seid, now);
+        if self.activate(seid, now).is_err() {
+            self.give_up(seid);
+            // What was given up is not unreadable.
+            let _ = self.activate(seid, now);
+        }
         self.settle_lease(seid);
         let done = act(&mut self.slow_path);
         self.grant_lease(seid, now);
@@ -29,12 +34,12 @@ impl Software for FastPath {
     }
 
     fn preview_plan(&mut self, now: Time, plan: &Plan) -> Result<PlanPreview, ApplyError> {
-        self.activate_affected(now, plan);
+        self.activate_affected(now, plan)?;
         self.with_settled(now, plan.session, |slow_path| slow_path.preview_plan(now, plan))
     }
 
     fn rules_of(&mut self, now: Time, seid: Seid) -> Option<&RuleSet> {
-        self.activate(seid, now);
+        self.activate(seid, now).ok()?;
         self.slow_path.rules_of(seid)
     }
 
@@ -72,6 +77,10 @@ impl Software for FastPath {
 
     fn next_path_timer(&self) -> Option<Time> {
         self.slow_path.next_path_timer()
+    }
+
+    fn next_idle_step(&self) -> Option<Time> {
+        self.next_cold_step()
     }
 
     fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid> {

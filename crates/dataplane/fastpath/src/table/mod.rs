@@ -358,6 +358,11 @@ impl FlowTable {
         prefetch(&self.rules, number as usize);
     }
 
+    /// A rule entry.
+    pub(crate) fn rule(&self, number: u32) -> Option<&RuleEntry> {
+        self.rules.get(number as usize)
+    }
+
     /// A rule entry, mutable.
     #[inline]
     pub(crate) fn rule_mut(&mut self, number: u32) -> Option<&mut RuleEntry> {

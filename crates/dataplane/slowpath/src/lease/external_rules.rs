@@ -89,6 +89,11 @@ pub trait Software: PacketEngine + std::fmt::Debug + Send {
     /// When the next timer of a GTP-U path expires.
     fn next_path_timer(&self) -> Option<Time>;
 
+    /// When [`causeway_dataplane::Dataplane::advance`] looks for idle sessions next; `None`: it does not.
+    fn next_idle_step(&self) -> Option<Time> {
+        None
+    }
+
     /// The other sessions with a UE address that overlaps one of this session.
     fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid>;
 

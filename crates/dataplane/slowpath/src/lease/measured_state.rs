@@ -6,6 +6,7 @@ use causeway_model::RuleSet;
 use causeway_types::{Direction, QerId, Seid, Span, Time, UrrId};
 
 use super::dormancy::is_independent;
+use super::record::{BadRecord, RecordReader, RecordWriter};
 use crate::application_class::SessionClass;
 use crate::application_detection::Detector;
 use crate::buffer::Buffer;
@@ -76,6 +77,60 @@ impl MeasuredState {
     }
 }
 
+impl MeasuredState {
+    /// Appends the state as octets. `since`: when the session was established.
+    pub fn write(&self, since: Time, out: &mut Vec<u8>) {
+        let mut out = RecordWriter::new(out, since);
+        out.number(self.urrs.len() as u64);
+        for (id, state) in self.urrs.iter() {
+            out.number(id.0);
+            state.write(&mut out);
+        }
+        out.number(self.qers.len() as u64);
+        for (id, levels) in self.qers.iter() {
+            out.number(id.0);
+            for level in levels {
+                out.option(*level, |out, (tokens, last, updated)| {
+                    out.signed(tokens);
+                    out.signed(last);
+                    out.time(updated);
+                });
+            }
+        }
+    }
+
+    /// The state that [`MeasuredState::write`] has written, of a session established at `since`.
+    ///
+    /// # Errors
+    /// [`BadRecord`] when no state is written so.
+    pub fn read(octets: &[u8], since: Time) -> Result<Self, BadRecord> {
+        let mut octets = RecordReader::new(octets, since);
+        let mut state = Self::default();
+        for _ in 0..octets.number::<u32>()? {
+            let id = UrrId(octets.number()?);
+            if state.urrs.insert(id, UrrState::read(&mut octets)?).is_some() {
+                return Err(BadRecord);
+            }
+        }
+        for _ in 0..octets.number::<u32>()? {
+            let id = QerId(octets.number()?);
+            let mut level =
+                || octets.option(|octets| Ok((octets.signed()?, octets.signed()?, octets.time()?)));
+            let levels = [level()?, level()?];
+            if state.qers.insert(id, levels).is_some() {
+                return Err(BadRecord);
+            }
+        }
+        octets.end()?;
+        Ok(state)
+    }
+
+    /// When the last packet arrived; `None`: there was none that a URR measures.
+    pub fn last_packet(&self) -> Option<Time> {
+        self.urrs.values().filter_map(UrrState::last_arrival).max()
+    }
+}
+
 fn levels_of(enforcer: &QerState) -> BucketLevels {
     DIRECTIONS.map(|direction| Some(enforcer.direction(direction).meter.peak()?.level()))
 }
@@ -119,6 +174,13 @@ impl SlowPath {
                 set_levels(enforcer.get_or_create(|begin| QerState::new(qer, burst, begin)), levels);
             }
         }
+    }
+
+    /// When the last packet arrived that a URR of the session measures; `None`: there was none. Packets that flow entries have handled since
+    /// their grant are not among them.
+    pub fn last_packet_of(&self, seid: Seid) -> Option<Time> {
+        let measurements = self.sessions.get(&seid)?.measurements.values();
+        measurements.filter_map(|measurement| measurement.get()?.last_packet()).max()
     }
 
     /// A session with the rules of this one shares nothing with others: it can be dormant if others with its URRs and

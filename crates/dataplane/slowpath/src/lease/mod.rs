@@ -14,6 +14,7 @@ mod lookup;
 mod measured_state;
 mod offload_spec;
 mod profile;
+mod record;
 mod rule_action;
 mod settle;
 
@@ -23,6 +24,8 @@ pub use lookup::{LookupEntry, LookupKey, UeMatch, may_change_lookup};
 pub use measured_state::MeasuredState;
 pub use offload_spec::{GrantKey, OffloadMeter, OffloadRule, OffloadSpec};
 pub use profile::{ProfileParams, ProfileRules};
+pub use record::BadRecord;
+pub(crate) use record::{RecordReader, RecordWriter};
 pub use rule_action::{RuleAction, SendAction};
 pub use settle::{ForwardedUsage, MeterState, RuleUsage};
 

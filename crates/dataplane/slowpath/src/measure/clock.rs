@@ -3,6 +3,8 @@
 use causeway_model::{BaseInterval, Urr};
 use causeway_types::{Span, Time};
 
+use crate::lease::{BadRecord, RecordReader, RecordWriter};
+
 /// When a running time measurement pauses by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimeMeasurement {
@@ -67,6 +69,23 @@ impl Running {
 }
 
 impl UsageTimer {
+    /// Appends the timer to a record.
+    pub(super) fn write(&self, out: &mut RecordWriter<'_>) {
+        out.span(self.accumulated);
+        out.option(self.running, |out, running| {
+            out.time(running.since);
+            out.time(running.last_packet);
+        });
+    }
+
+    /// Reads a timer from a record.
+    pub(super) fn read(octets: &mut RecordReader<'_>) -> Result<Self, BadRecord> {
+        let accumulated = octets.span()?;
+        let running =
+            octets.option(|octets| Ok(Running { since: octets.time()?, last_packet: octets.time()? }))?;
+        Ok(Self { accumulated, running })
+    }
+
     /// All the time measured until now.
     pub(super) fn total(&self, now: Time, measurement: TimeMeasurement) -> Span {
         self.accumulated + self.running.map_or(Span::ZERO, |running| running.measured(now, measurement))

@@ -6,6 +6,7 @@ use causeway_types::{PdrId, Time, Volume};
 use super::Measurement;
 use super::clock::UsageTimer;
 use super::totals::Totals;
+use crate::lease::{BadRecord, RecordReader, RecordWriter};
 
 /// The difference between a measurement and a new one of the same URR.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +42,59 @@ impl Reported {
             reports_left: measurement.reports_left,
             dropped: measurement.dropped,
         }
+    }
+}
+
+impl Reported {
+    fn write(&self, out: &mut RecordWriter<'_>) {
+        [&self.totals, &self.armed, &self.granted].into_iter().for_each(|totals| totals.write(out));
+        out.time(self.start);
+        out.option(self.reports_left, RecordWriter::number);
+        out.number(self.dropped.0);
+        out.number(self.dropped.1);
+    }
+
+    fn read(octets: &mut RecordReader<'_>) -> Result<Self, BadRecord> {
+        Ok(Self {
+            totals: Totals::read(octets)?,
+            armed: Totals::read(octets)?,
+            granted: Totals::read(octets)?,
+            start: octets.time()?,
+            reports_left: octets.option(RecordReader::number)?,
+            dropped: (octets.number()?, octets.number()?),
+        })
+    }
+}
+
+impl UrrState {
+    /// Appends the state to a record.
+    pub(crate) fn write(&self, out: &mut RecordWriter<'_>) {
+        out.volume(&self.volume);
+        self.clock.write(out);
+        out.option(self.first_packet, RecordWriter::time);
+        out.option(self.last_packet, RecordWriter::time);
+        out.option(self.arrived, |out, (at, pdr)| {
+            out.time(at);
+            out.number(pdr.0);
+        });
+        out.option(self.reported.as_deref(), |out, reported| reported.write(out));
+    }
+
+    /// Reads the state from a record.
+    pub(crate) fn read(octets: &mut RecordReader<'_>) -> Result<Self, BadRecord> {
+        Ok(Self {
+            volume: octets.volume()?,
+            clock: UsageTimer::read(octets)?,
+            first_packet: octets.option(RecordReader::time)?,
+            last_packet: octets.option(RecordReader::time)?,
+            arrived: octets.option(|octets| Ok((octets.time()?, PdrId(octets.number()?))))?,
+            reported: octets.option(Reported::read)?.map(Box::new),
+        })
+    }
+
+    /// When the last packet arrived, passed or not.
+    pub(crate) fn last_arrival(&self) -> Option<Time> {
+        self.arrived.map(|(at, _)| at).max(self.last_packet)
     }
 }
 

@@ -3,6 +3,8 @@
 use causeway_model::{DirectionalLimit, UsageLimits};
 use causeway_types::{Direction, Span, Volume};
 
+use crate::lease::{BadRecord, RecordReader, RecordWriter};
+
 /// Everything measured since the URR was created. It only grows; the usage of a report, a threshold or a quota is the
 /// difference to the totals at its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,6 +22,18 @@ impl Totals {
             time: self.time.saturating_sub(start.time),
             events: self.events.saturating_sub(start.events),
         }
+    }
+
+    /// Appends the totals to a record.
+    pub(super) fn write(&self, out: &mut RecordWriter<'_>) {
+        out.volume(&self.volume);
+        out.span(self.time);
+        out.number(self.events);
+    }
+
+    /// Reads totals from a record.
+    pub(super) fn read(octets: &mut RecordReader<'_>) -> Result<Self, BadRecord> {
+        Ok(Self { volume: octets.volume()?, time: octets.span()?, events: octets.number()? })
     }
 
     /// Nothing was measured.

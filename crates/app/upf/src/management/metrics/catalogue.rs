@@ -93,6 +93,14 @@ metrics! {
         "Packets by side: switch, or software behind it; 0 unless upf.dataplane is hybrid";
     PLACED_OCTETS: Counter "causeway_hybrid_bytes" ["side"] "octets",
         "Octets of these packets as received: with the tunnel in the uplink, without it in the downlink";
+    STORED_SESSIONS: Gauge "causeway_cold_storage_sessions" ["place"] "sessions",
+        "Sessions by the place of their state: memory or cold; 0 unless upf.cold_storage.folder is set";
+    STORAGE_EVENTS: Counter "causeway_cold_storage_events" ["event"] "sessions",
+        "Sessions that moved to cold storage or were loaded; reads and writes that failed; sessions whose usage was lost by that";
+    STORAGE_WAITING: Gauge "causeway_cold_storage_unwritten" [] "sessions",
+        "Sessions that have moved to cold storage and are not written yet: they are in memory, too";
+    STORAGE_LOADS: Histogram "causeway_cold_storage_load_seconds" [] "seconds",
+        "Times of reading the state of a session from cold storage: the first packet waits for that";
     GTPU_PATHS_DOWN: Gauge "causeway_gtpu_paths_down" [] "paths",
         "GTP-U paths of sessions whose peer does not answer Echo Requests; 0 unless upf.gtpu.echo.interval is set";
     GTPU_PATH_FAILURES: Counter "causeway_gtpu_path_failures" [] "failures",

@@ -185,6 +185,7 @@ impl Exposition {
         writer.single(&metric::UNROUTABLE_PACKETS, self.snapshot.unroutable)?;
         self.heavy_hitters(writer)?;
         self.rule_placement(writer)?;
+        self.cold_storage(writer)?;
         writer.single(&metric::GTPU_PATHS_DOWN, self.n4.paths.down)?;
         writer.single(&metric::GTPU_PATH_FAILURES, self.n4.paths.failures)
     }
@@ -232,6 +233,25 @@ impl Exposition {
         writer
             .family(&metric::PLACED_PACKETS, sides.map(|(side, load)| (label("side", side), load.packets)))?;
         writer.family(&metric::PLACED_OCTETS, sides.map(|(side, load)| (label("side", side), load.octets)))
+    }
+
+    fn cold_storage(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let state = self.snapshot.cold_storage.unwrap_or_default();
+        let places = [("memory", state.in_memory), ("cold", state.cold)];
+        writer
+            .family(&metric::STORED_SESSIONS, places.map(|(place, count)| (label("place", place), count)))?;
+        let events = [
+            ("moved", state.evictions),
+            ("loaded", state.loads),
+            ("read_error", state.read_errors),
+            ("write_error", state.write_errors),
+            ("lost", state.lost),
+        ];
+        writer.family(&metric::STORAGE_EVENTS, events.map(|(name, count)| (label("event", name), count)))?;
+        writer.single(&metric::STORAGE_WAITING, state.waiting)?;
+        let times = &state.load_times;
+        let (sum, buckets) = (times.sum().as_secs_f64(), times.by_bound().collect());
+        writer.histogram(&metric::STORAGE_LOADS, &HistogramStatus { sum, count: times.count(), buckets })
     }
 
     /// Those of the fast path are there whatever the data plane.

@@ -221,6 +221,10 @@ fn contradictions() {
              \x20     - {to: 0.0.0.0/0, port: 2, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}\n    link: [{port: 1, software: 3}]\n",
             "9: upf.switch.link: links are for a switch in front of the UPF's own ports: remove them, or use upf.dataplane hybrid",
         ),
+        (
+            "upf:\n  dataplane: xplane\n  cold_storage:\n    folder: /tmp\n",
+            "4: upf.cold_storage.folder: upf.dataplane xplane keeps all sessions in memory: remove it, or use fastpath or hybrid",
+        ),
     ];
     for (text, expected) in cases {
         assert_error(text, &format!("upf.yaml:{expected}"));

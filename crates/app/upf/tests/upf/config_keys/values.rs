@@ -118,6 +118,8 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.xplane.ues", "7"),
     ("upf.xplane.flows", "8"),
     ("upf.xplane.idle_ues", "0"),
+    ("upf.cold_storage.folder", "/tmp"),
+    ("upf.cold_storage.idle_after", "5s"),
     ("upf.workers.count", "2"),
     ("upf.workers.pin", "2"),
     ("upf.workers.busy_poll", "true"),

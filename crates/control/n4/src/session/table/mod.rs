@@ -81,7 +81,7 @@ impl Sessions {
             in_flight: 0,
             free_boxes: Vec::new(),
             waiting_octets: 0,
-            needed: Needed::default(),
+            needed: Needed::new(config.limits.cold_storage),
             purges: VecDeque::new(),
             purges_begun: 0,
             purge_due: None,

@@ -6,7 +6,8 @@ use causeway_slowpath::path_of;
 use causeway_types::{Seid, Time};
 
 use crate::FastPath;
-use crate::session::dormant::{Activated, DormancyCandidate, Paths, PriorState};
+use crate::session::cold::Unreadable;
+use crate::session::dormant::{Activated, DormancyCandidate, Paths, PriorState, SessionLocation};
 
 /// The number of sessions that are tried at a time to become dormant again: one more may have become active.
 const DORMANCY_ATTEMPTS: usize = 2;
@@ -21,20 +22,29 @@ impl FastPath {
 
     /// Activates a session if it is dormant: establishes it in the slow path as of its establishment time. Measurements
     /// of its packets are restored, and its flow entries continue.
-    pub(crate) fn activate(&mut self, seid: Seid, now: Time) {
-        let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else { return };
+    ///
+    /// # Errors
+    /// [`Unreadable`] when its state is in cold storage and cannot be read now; it is still dormant.
+    pub(crate) fn activate(&mut self, seid: Seid, now: Time) -> Result<(), Unreadable> {
+        let loaded = self.load(now, seid)?;
+        let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else {
+            return Ok(());
+        };
         self.has_activated = true;
         let done = self.slow_path.apply(since, &Plan { session: seid, change: profiled.clone().into() });
         debug_assert_eq!(done, Ok(Applied::default()));
         self.update_paths(now, paths, Paths::default());
-        match prior.map(|prior| *prior) {
+        let prior = prior.map(|prior| *prior).or(loaded.map(|measured| PriorState { lease: None, measured }));
+        let lease = prior.and_then(|PriorState { lease, measured }| {
+            self.slow_path.restore_measured_state(seid, &measured);
+            lease
+        });
+        match lease {
+            Some(lease) => self.resume_lease(seid, lease),
             None => self.insert_session(seid, true, now),
-            Some(PriorState { lease, measured: traces }) => {
-                self.slow_path.restore_measured_state(seid, &traces);
-                self.resume_lease(seid, lease);
-            }
         }
-        self.active.add(seid, DormancyCandidate { since, profiled });
+        self.active.add(seid, DormancyCandidate { since, active_at: now, profiled });
+        Ok(())
     }
 
     /// After a plan was applied: its session can become dormant again only if the change is part of a known profile.
@@ -52,11 +62,12 @@ impl FastPath {
     /// Makes sessions dormant again, longest active first, if too many are active.
     pub(crate) fn limit_active(&mut self, now: Time) {
         for _ in 0..DORMANCY_ATTEMPTS {
-            let Some((seid, candidate)) = self.active.pop() else { return };
+            let Some((seid, candidate)) = self.active.pop() else { break };
             if !self.make_dormant_again(now, seid, &candidate) {
                 self.active.add(seid, candidate);
             }
         }
+        self.move_all_out(now);
     }
 
     /// `false`: a timer or report is due, or the session has state that dormancy cannot keep.
@@ -64,24 +75,30 @@ impl FastPath {
         &mut self,
         now: Time,
         seid: Seid,
-        DormancyCandidate { since, profiled }: &DormancyCandidate,
+        DormancyCandidate { since, profiled, .. }: &DormancyCandidate,
     ) -> bool {
-        debug_assert_eq!(self.slow_path.rules_of(seid), Some(&profiled.rules()));
-        if !self.dormant.has_profile(profiled) && self.slow_path.is_independent(seid) {
-            self.learn_dormant_profile(profiled);
-        }
-        let Some(entry) = self.dormant.entry(seid, profiled) else { return false };
-        let is_possible =
-            self.dormant.can_insert(&entry, profiled) && self.slow_path.overlapping_sessions(seid).is_empty();
-        let Some(traces) =
-            (if is_possible { self.slow_path.remove_for_dormancy(seid, *since, now) } else { None })
-        else {
-            return false;
-        };
+        let Some(entry) = self.dormancy_location(seid, profiled) else { return false };
+        let Some(traces) = self.slow_path.remove_for_dormancy(seid, *since, now) else { return false };
         let prior = PriorState { lease: self.detach_lease(seid), measured: traces };
         let paths = self.dormant.add(&entry, seid, *since, profiled, Some(Box::new(prior)));
         self.update_paths(now, Paths::default(), paths.unwrap_or_default());
         true
+    }
+
+    /// Where an active session is among the dormant ones, if it can be one of them but for its state.
+    pub(crate) fn dormancy_location(
+        &mut self,
+        seid: Seid,
+        profiled: &ProfiledSession,
+    ) -> Option<SessionLocation> {
+        debug_assert_eq!(self.slow_path.rules_of(seid), Some(&profiled.rules()));
+        if !self.dormant.has_profile(profiled) && self.slow_path.is_independent(seid) {
+            self.learn_dormant_profile(profiled);
+        }
+        let entry = self.dormant.entry(seid, profiled)?;
+        let can =
+            self.dormant.can_insert(&entry, profiled) && self.slow_path.overlapping_sessions(seid).is_empty();
+        can.then_some(entry)
     }
 
     /// Stores the profile of a session that was just established, or changed while dormant, if such sessions can be

@@ -4,12 +4,13 @@ mod activate;
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Applied, ApplyError, Plan};
+use causeway_dataplane::{Applied, ApplyError, BackendError, Plan};
 use causeway_model::{Op, Pdr, ProfileTransition, ProfiledSession, SessionChange};
 use causeway_slowpath::SlowPath;
 use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
 
 use crate::FastPath;
+use crate::session::cold::Unreadable;
 use crate::session::dormant::{Activated, Paths};
 
 impl FastPath {
@@ -107,18 +108,22 @@ impl FastPath {
     }
 
     /// Activates every session that a plan may affect.
-    pub(crate) fn activate_affected(&mut self, now: Time, plan: &Plan) {
+    ///
+    /// # Errors
+    /// The state of one of them cannot be read now.
+    pub(crate) fn activate_affected(&mut self, now: Time, plan: &Plan) -> Result<(), ApplyError> {
         if self.dormant.len() == 0 {
-            return;
+            return Ok(());
         }
-        self.activate(plan.session, now);
+        let unreadable = |Unreadable| ApplyError::from(BackendError::ColdStorage);
+        self.activate(plan.session, now).map_err(unreadable)?;
         if matches!(plan.change, SessionChange::Rebind(_) | SessionChange::Remove) {
-            return;
+            return Ok(());
         }
         let ops = plan.ops();
         let written = ops.iter().filter_map(|op| if let Op::PutPdr(pdr) = op { Some(pdr) } else { None });
         let concerned: Vec<_> = written.flat_map(|pdr| self.affected_by(pdr)).collect();
-        concerned.into_iter().for_each(|seid| self.activate(seid, now));
+        concerned.into_iter().try_for_each(|seid| self.activate(seid, now)).map_err(unreadable)
     }
 
     fn affected_by(&self, pdr: &Pdr) -> Vec<Seid> {

@@ -1,6 +1,7 @@
 //! Active sessions that could become dormant again, in the order in which they became active.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use causeway_collections::PartitionedMap;
 use causeway_model::ProfiledSession;
@@ -23,7 +24,10 @@ pub(crate) struct ActiveSessions {
 /// A session with its profile and the transitions applied to it.
 #[derive(Clone, Debug)]
 pub(crate) struct DormancyCandidate {
+    /// When it was established.
     pub(crate) since: Time,
+    /// When it became active.
+    pub(crate) active_at: Time,
     pub(crate) profiled: ProfiledSession,
 }
 
@@ -58,6 +62,12 @@ impl ActiveSessions {
         let (turn, candidate) = self.sessions.remove(&seid)?;
         self.order.remove(&turn);
         Some(candidate)
+    }
+
+    /// The sessions that became active after the one with this sequence number, in order, with theirs.
+    pub(crate) fn behind(&self, sequence: u64) -> impl Iterator<Item = (u64, Seid, &DormancyCandidate)> {
+        let behind = self.order.range((Bound::Excluded(sequence), Bound::Unbounded));
+        behind.filter_map(|(sequence, seid)| Some((*sequence, *seid, &self.sessions.get(seid)?.1)))
     }
 
     /// Takes the session that has been active for longest, if there are too many.

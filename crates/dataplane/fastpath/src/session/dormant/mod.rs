@@ -6,6 +6,7 @@
 //! its packets, and the only further state is the measurements of its packets.
 
 mod active;
+mod cold;
 mod find;
 mod location;
 mod policies;
@@ -23,6 +24,7 @@ use causeway_types::{DualIp, FTeid, FTeidV4, SNssai, Seid, Teid, Time};
 use crate::session::lease::Lease;
 use crate::table::index::{ArenaError, ToKernel, request_prefault};
 pub(crate) use active::{ActiveSessions, DormancyCandidate};
+use cold::ColdSlots;
 pub(crate) use location::SessionLocation;
 use policies::Policies;
 use prefetch::PrefetchQueue;
@@ -44,6 +46,7 @@ const TRIM_SIZE: usize = 512;
 pub(crate) struct DormantSessions {
     profiles: DormantProfiles,
     records: Vec<DormantSession>,
+    cold: ColdSlots,
     policies: Policies,
     ahead: Prefaulter,
     tail: Tail<DormantSession>,
@@ -76,7 +79,7 @@ struct DormantSession {
 /// State of a session that was active before it became dormant.
 #[derive(Debug)]
 pub(crate) struct PriorState {
-    /// Its lease, if it has flow entries.
+    /// Its lease; `None`: it has no flow entries.
     pub(crate) lease: Option<Lease>,
     /// The measurements of its packets, except those in the flow entries.
     pub(crate) measured: MeasuredState,
@@ -87,6 +90,7 @@ pub(crate) struct Activated {
     pub(crate) since: Time,
     pub(crate) profiled: ProfiledSession,
     pub(crate) paths: Paths,
+    /// Its state, if that was in memory.
     pub(crate) prior: Option<Box<PriorState>>,
 }
 
@@ -112,6 +116,7 @@ impl DormantSessions {
         Ok(Self {
             profiles: DormantProfiles::default(),
             records,
+            cold: ColdSlots::default(),
             policies: Policies::new(sessions),
             ahead: Prefaulter::new(Some(request_prefault)),
             tail: Tail::new(Some(ToKernel::release::<DormantSession>)),
@@ -224,7 +229,7 @@ impl DormantSessions {
             [(); 2].map(|()| ends.next().map(|end| (end, self.fetch_remote(end))))
         });
         let slot = self.slot_of(seid)?;
-        let record = self.records.get(slot as usize).filter(|record| record.prior.is_none())?;
+        let record = self.records.get(slot as usize).filter(|_| self.is_never_active(slot))?;
         let (old, new) = (record.profile, self.profiles.index_of(next)?);
         let (from, to) = (self.profiles.get(old)?, self.profiles.get(new)?);
         let is_new = |(end, _): &((Teid, IpAddr), _)| ends(before).all(|held| held != *end);
@@ -257,8 +262,7 @@ impl DormantSessions {
     /// The same for a session that was never active. `None`: it is not dormant, or it was active.
     pub(crate) fn take_never_active(&mut self, seid: Seid) -> Option<Activated> {
         let slot = self.slot_of(seid)?;
-        self.records.get(slot as usize).filter(|record| record.prior.is_none())?;
-        self.take_at(slot)
+        if self.is_never_active(slot) { self.take_at(slot) } else { None }
     }
 
     fn take_at(&mut self, slot: u32) -> Option<Activated> {
@@ -274,6 +278,7 @@ impl DormantSessions {
         entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, slot));
         entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.remove_at(tunnel, slot));
         entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.remove_at(remote, slot));
+        self.cold.remove(slot);
         self.free.push(slot);
         let profile = self.profiles.get_mut(number)?;
         profile.users -= 1;

@@ -115,6 +115,16 @@ impl Lease {
         self.has_no_overlap
     }
 
+    /// When the last packet arrived that its flow entries handled, or that came before they were granted. `None`: it has
+    /// no accounts.
+    pub(crate) fn last_arrival(&self, table: &FlowTable) -> Option<Time> {
+        let accounts = self.rules.iter().filter_map(|rule| match rule.place {
+            AccountLocation::Entry(number) => Some(table.entry(number)?.account),
+            AccountLocation::RuleEntry(number) => Some(table.rule(number)?.account),
+        });
+        accounts.map(|account| Time::from_nanos(account.updated.max(account.last_pass))).max()
+    }
+
     /// Whether it has a grant.
     pub(crate) const fn is_granted(&self) -> bool {
         self.is_granted

@@ -1,3 +1,4 @@
+mod cold;
 mod dormant_again;
 mod handover;
 mod prefetch;
