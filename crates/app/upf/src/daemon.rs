@@ -19,7 +19,7 @@ use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
 use crate::control::{self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, Stop};
 use crate::error::{ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
-use crate::management::Listener;
+use crate::management::{Listener, PortCounters};
 use crate::memory::Budget;
 use crate::open::{self, AddressTranslation, ManagementControl};
 use crate::policies::policies;
@@ -149,6 +149,7 @@ impl Daemon {
         let clock = Clock::counting_from(wall());
         let mut budget = Budget::new(&config.upf)?;
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
+        let n4_ports = open::n4_ports(&config.upf.pfcp)?;
         let (management, access) = open::management_listeners(config)?;
         let told = open::told_n4_address(&config.upf.pfcp)?;
         let pfcp = n4.iter().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
@@ -171,7 +172,12 @@ impl Daemon {
         if config.upf.metrics.qos_flows {
             ports.iter_mut().for_each(PortSet::count_qos_flows);
         }
-        let counters = ports.iter().flat_map(PortSet::counters).collect();
+        let of_n4 = n4_ports.iter().map(|port| PortCounters {
+            name: port.name().to_owned(),
+            counters: Arc::clone(port.counters()),
+            qos_flows: None,
+        });
+        let counters = ports.iter().flat_map(PortSet::counters).chain(of_n4).collect();
         let mut setups = worker_setups(config, &topology, ports, &budget)?;
         let abilities = setups.first().map(|setup| setup.data_plane.capabilities());
         let capabilities = abilities.unwrap_or_else(Capabilities::default);
@@ -180,7 +186,8 @@ impl Daemon {
         let node = node_id(config, &pfcp);
         let shared = Arc::new(SharedControl::new(None));
         if let Some(first) = setups.first_mut().filter(|_| config.upf.pfcp.accelerate) {
-            let sockets = n4.iter().map(descriptor).collect::<io::Result<_>>()?;
+            let of_ports = n4_ports.iter().filter_map(|port| port.poll_fd()).map(descriptor);
+            let sockets = n4.iter().map(descriptor).chain(of_ports).collect::<io::Result<_>>()?;
             first.n4 = Some(Box::new(N4InPacketThread::new(Arc::clone(&shared), sockets)));
         }
         let worker = WorkerHandle::spawn_all(setups, clock, &topology, max_sessions)?;
@@ -213,6 +220,7 @@ impl Daemon {
             config,
             translation,
             n4,
+            n4_ports,
             shared,
             machine,
             address_monitor,

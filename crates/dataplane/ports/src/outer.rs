@@ -35,8 +35,16 @@ pub(crate) fn ip(bytes: &[u8]) -> Result<Ip<'_>, Counter> {
 /// # Errors
 /// The counter of the reason why there is none.
 pub(crate) fn unwrap<'a>(ip: &Ip<'a>, summed: bool) -> Result<(Meta, &'a [u8]), Counter> {
+    unwrap_of_port(ip, summed, GTPU_PORT)
+}
+
+/// The same for datagrams to another UDP port.
+///
+/// # Errors
+/// As for [`unwrap`].
+pub(crate) fn unwrap_of_port<'a>(ip: &Ip<'a>, summed: bool, port: u16) -> Result<(Meta, &'a [u8]), Counter> {
     let udp = Udp::parse(transport(ip)?).map_err(|_| Counter::RxMalformed)?;
-    if udp.dst_port() != GTPU_PORT {
+    if udp.dst_port() != port {
         return Err(Counter::RxNotForUs);
     }
     // The kernel's sockets do not accept a missing checksum over IPv6 either.

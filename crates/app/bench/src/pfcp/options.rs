@@ -35,6 +35,20 @@ pub struct Options {
     /// With `--sockets`: requests in flight
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().window)]
     pub window: Vec<Count>,
+    /// With `--sockets`: requests in a second, sent whether responses come or not, instead of so many in flight. The latency counts from the
+    /// time at which a request is due, and requests without a response are counted
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub rate: Vec<Count>,
+    /// With `--sockets`: the mixes A to E of AccelUPF, with 3.65 to 35.79 % requests beside the packets of `--traffic`, instead of so many
+    /// requests in flight
+    #[arg(long, conflicts_with = "rate")]
+    pub mix: bool,
+    /// With `--sockets --simple`: how N4 is received
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().n4)]
+    pub n4: Vec<N4Way>,
+    /// With `--sockets`: the packet thread polls without sleeping
+    #[arg(long)]
+    pub busy_poll: bool,
     /// With `--sockets`: packets from UEs in a second at the same time
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Options::default().traffic)]
     pub traffic: Vec<Count>,
@@ -51,6 +65,10 @@ impl Default for Options {
             simple: false,
             sockets: false,
             window: vec![count(10), count(100)],
+            rate: Vec::new(),
+            mix: false,
+            n4: vec![N4Way::Loopback],
+            busy_poll: false,
             traffic: vec![count(0), count(50_000)],
         }
     }
@@ -58,6 +76,10 @@ impl Default for Options {
 
 /// Limit: the buffers of the sockets hold this number.
 const MAX_IN_FLIGHT: u64 = 1000;
+
+/// Shares of requests among requests and packets (AccelUPF table 2), in thousandths of a percent.
+pub(super) const MIXES: [(&str, u64); 5] =
+    [("A", 3_650), ("B", 12_530), ("C", 19_630), ("D", 28_860), ("E", 35_790)];
 
 /// Limit: more in a second than one thread sends.
 const MAX_PACKET_RATE: u64 = 1_000_000;
@@ -74,6 +96,7 @@ impl Options {
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         within("--window", self.window.iter().map(|window| window.0), 1..=MAX_IN_FLIGHT)?;
+        within("--rate", self.rate.iter().map(|rate| rate.0), 1..=MAX_PACKET_RATE)?;
         within("--traffic", self.traffic.iter().map(|packets| packets.0), 0..=MAX_PACKET_RATE)?;
         within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 512..=MAX_SESSIONS)?;
         within("--requests", [self.requests.0], 1..=MAX_SESSIONS)
@@ -89,6 +112,17 @@ pub enum Plane {
     Slowpath,
     /// The software fast path
     Fastpath,
+}
+
+/// How N4 is received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum N4Way {
+    /// By a UDP socket, on the loopback interface
+    Loopback,
+    /// By a UDP socket, over a cable of veth
+    Veth,
+    /// By AF_XDP, over a cable of veth; the packet thread only
+    AfXdp,
 }
 
 /// Differences between the establishments of two sessions, except F-SEID and UE address.
@@ -116,6 +150,12 @@ pub enum Operation {
 }
 
 impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+impl fmt::Display for N4Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
     }

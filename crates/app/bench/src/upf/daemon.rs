@@ -85,12 +85,20 @@ impl Running {
         if setting.ports == Ports::Vxlan {
             field.join_segment()?;
         }
+        Self::start_config(field, cores, &config)
+    }
+
+    /// Starts the daemon of this configuration in the UPF's namespace.
+    ///
+    /// # Errors
+    /// As for [`Running::start`].
+    pub(crate) fn start_config(field: &Field, cores: Cores, config: &Config) -> Result<Self, BenchError> {
         let mut counters = Vec::new();
         let mut open = || {
-            let ports = open::ports(&config)?;
+            let ports = open::ports(config)?;
             let slots = ports.iter().flat_map(|set| set.slots());
             counters = slots.map(|slot| Arc::clone(slot.port.counters())).collect();
-            Daemon::start_with(&config, ports)
+            Daemon::start_with(config, ports)
         };
         let running = Self::begin(cores, || field.upf.enter(|| Ok(open()))?.map_err(BenchError::from))?;
         Ok(Self { counters, ..running })

@@ -18,6 +18,10 @@ use crate::namespaces::BenchNamespaces;
 pub const UPF_N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The UPF on N4: the loopback of its namespace.
 pub const UPF_N4: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
+/// The UPF on N4, over a cable to the SMF.
+pub(crate) const UPF_N4_VETH: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+/// The SMF on that cable.
+pub(crate) const SMF_VETH: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 /// The UPF's card on N6.
 pub(super) const UPF_N6: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// The gNB.
@@ -77,6 +81,21 @@ impl Field {
         // Between a TUN device of the UPF and N6 the kernel forwards.
         field.upf.sysctl("net/ipv4/ip_forward", "1")?;
         Ok(field)
+    }
+
+    /// Connects a namespace of an SMF with the UPF, which is at [`UPF_N4_VETH`] there.
+    ///
+    /// # Errors
+    /// [`BenchError::Lab`] with what the system said.
+    pub(crate) fn connect_smf(
+        &self,
+        nets: &BenchNamespaces,
+        far_core: usize,
+    ) -> Result<Namespace, BenchError> {
+        let smf = nets.namespace("smf")?;
+        self.cable("n4", UPF_N4_VETH, &smf, SMF_VETH)?;
+        receive_on(&smf, "n4", far_core)?;
+        Ok(smf)
     }
 
     /// Makes the data network a VXLAN segment over N6, by the VXLAN device of its kernel.

@@ -6,12 +6,13 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::IpNet;
 
 use super::cold_storage;
-use super::enums::{GtpuMode, N6Mode};
+use super::enums::{GtpuMode, N4Mode, N6Mode};
 use super::ethernet;
 use super::firewall;
 use super::hybrid;
 use super::management;
 use super::model::{Config, GTPU_PORT, Session, Upf};
+use super::pfcp::PfcpServer;
 use super::problem::Problem;
 use super::switch;
 use super::traffic;
@@ -157,8 +158,13 @@ fn servers(upf: &Upf, found: &mut Problems) {
     found.extend(
         fragments.map(|(n, _)| (format!("upf.gtpu.server[{n}].fragment"), Problem::NoFragments { mode })),
     );
+    let is_n4_xdp = upf.pfcp.mode == N4Mode::AfXdp;
+    for (key, ..) in pfcp.iter().filter(|(_, _, dev, _)| is_n4_xdp && dev.is_none()) {
+        let problem = Problem::Missing("mode af_xdp needs the interface of the address");
+        found.push((format!("{key}.dev"), problem));
+    }
     // Ports below IP need both if their interface has several addresses.
-    let either = pfcp.iter().chain(gtpu.iter().filter(|_| !below_ip));
+    let either = pfcp.iter().filter(|_| !is_n4_xdp).chain(gtpu.iter().filter(|_| !below_ip));
     for (key, ..) in either.filter(|(_, address, dev, _)| address.is_some() && dev.is_some()) {
         found.push((format!("{key}.dev"), Problem::AddressAndDev));
     }
@@ -229,7 +235,7 @@ fn smfs(upf: &Upf, found: &mut Problems) {
     }
 }
 
-/// N3 and N6 do not share an interface in mode af_xdp: the kernel accepts one XDP program.
+/// N3, N4 and N6 do not share an interface in mode af_xdp: the kernel accepts one XDP program. A program of N4 has one UDP port.
 fn programs(upf: &Upf, found: &mut Problems) {
     let on_n3 = |dev: &str| {
         let named = upf.gtpu.server.iter().position(|server| server.dev.as_deref() == Some(dev));
@@ -239,6 +245,18 @@ fn programs(upf: &Upf, found: &mut Problems) {
         if let Some(m) = on_n3(&session.dev) {
             let (dev, first) = (session.dev.clone(), format!("upf.gtpu.server[{m}].dev"));
             found.push((format!("upf.session[{n}].dev"), Problem::DuplicateDevice { dev, first }));
+        }
+    }
+    for (n, server) in upf.pfcp.server.iter().enumerate().filter(|_| upf.pfcp.mode == N4Mode::AfXdp) {
+        let Some(dev) = &server.dev else { continue };
+        let of_n4 = |other: &PfcpServer| other.dev.as_ref() == Some(dev) && other.port != server.port;
+        let of_n6 = |session: &Session| session.mode == N6Mode::AfXdp && session.dev == *dev;
+        let n3 = on_n3(dev).map(|m| format!("upf.gtpu.server[{m}].dev"));
+        let n6 = upf.session.iter().position(of_n6).map(|m| format!("upf.session[{m}].dev"));
+        let n4 = upf.pfcp.server[..n].iter().position(of_n4).map(|m| format!("upf.pfcp.server[{m}].dev"));
+        if let Some(first) = n3.or(n6).or(n4) {
+            let problem = Problem::DuplicateDevice { dev: dev.clone(), first };
+            found.push((format!("upf.pfcp.server[{n}].dev"), problem));
         }
     }
 }

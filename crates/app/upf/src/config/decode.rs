@@ -96,6 +96,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
 fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
     let default = Pfcp::default();
     Pfcp {
+        mode: pfcp.value("mode", values::word).unwrap_or_default(),
         server: pfcp.list("server", pfcp_server).unwrap_or(default.server),
         accept_from: pfcp.value("accept_from", AcceptFrom::read).unwrap_or_default(),
         client: pfcp

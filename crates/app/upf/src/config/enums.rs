@@ -137,6 +137,15 @@ words!(
 );
 
 words!(
+    /// How N4 is received.
+    N4Mode {
+        Udp = "udp" "UDP sockets of the kernel: available on every host.",
+        /// AF_XDP sockets on the interfaces of the addresses, and UDP sockets for what these leave to the kernel.
+        AfXdp = "af_xdp",
+    }
+);
+
+words!(
     /// The kind of port of an IP data network.
     N6Mode {
         Tun = "tun" "A TUN device of the kernel: available on every host.",

@@ -95,6 +95,12 @@ pub const KEYS: &[Key] = &[
         "true: the first packet thread handles PFCP itself while the control thread has no work",
     ),
     key(
+        "upf.pfcp.mode",
+        "udp",
+        "udp: kernel sockets; af_xdp, with `accelerate`: AF_XDP sockets on the `dev` of each server, which N3 and N6 in mode \
+         af_xdp do not share",
+    ),
+    key(
         "upf.gtpu.mode",
         "udp",
         "udp: kernel sockets; af_xdp: AF_XDP sockets on `dev`; tpacket: packet rings on `dev`; vxlan: VXLAN segment `dev`",

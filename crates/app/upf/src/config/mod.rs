@@ -44,8 +44,8 @@ pub use cold_storage::ColdStorage;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{
-    Capture, DriverTiming, FirewallDefault, GtpuMode, HeavyFlow, HostAddresses, Level, LogFormat, N6Mode,
-    NameIn, PathFailure, RequestPort, RouteOf, Switch, UnknownStations, WhenFull,
+    Capture, DriverTiming, FirewallDefault, GtpuMode, HeavyFlow, HostAddresses, Level, LogFormat, N4Mode,
+    N6Mode, NameIn, PathFailure, RequestPort, RouteOf, Switch, UnknownStations, WhenFull,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
-use super::enums::{PathFailure, RequestPort, Switch};
+use super::enums::{N4Mode, PathFailure, RequestPort, Switch};
 use super::host::AcceptFrom;
 use super::model::{DEFAULT_ADDRESS, PFCP_PORT};
 use super::serialize::{addresses, prefixes, shown, span};
@@ -13,6 +13,8 @@ use super::serialize::{addresses, prefixes, shown, span};
 /// N4.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Pfcp {
+    /// How datagrams are received and sent.
+    pub mode: N4Mode,
     /// The N4 addresses.
     pub server: Vec<PfcpServer>,
     /// The interfaces from which N4 accepts datagrams.
@@ -56,6 +58,7 @@ pub struct Pfcp {
 impl Default for Pfcp {
     fn default() -> Self {
         Self {
+            mode: N4Mode::default(),
             server: vec![PfcpServer::at(DEFAULT_ADDRESS, PFCP_PORT)],
             accept_from: AcceptFrom::default(),
             client: PfcpClient::default(),
@@ -77,7 +80,7 @@ impl Default for Pfcp {
     }
 }
 
-/// An N4 socket: an address, or every address of an interface.
+/// An N4 socket: an address, or every address of an interface; in mode af_xdp both may be given.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PfcpServer {
     /// The address.

@@ -328,12 +328,15 @@ pub enum Problem {
     },
     /// A packet thread waits for few sockets.
     #[error(
-        "{count} addresses in upf.pfcp.server: a packet thread receives at most {MAX_OTHERS}: remove the key"
+        "{count} addresses in upf.pfcp.server: a packet thread receives at most {MAX_OTHERS}, half as many in mode af_xdp: remove the key"
     )]
     AcceleratedAddresses {
         /// The number of N4 addresses.
         count: usize,
     },
+    /// The control thread has no ports.
+    #[error("mode af_xdp is for N4 in a packet thread: add upf.pfcp.accelerate: true, or use mode udp")]
+    N4NotInPacketThread,
     /// The P4 program always decrements TTL and hop limit.
     #[error("upf.dataplane {dataplane} always decrements the TTL: remove the key, or use another data plane")]
     SwitchHops {

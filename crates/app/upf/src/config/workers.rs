@@ -3,7 +3,7 @@
 use causeway_ports::MAX_OTHERS;
 use serde::{Serialize, Serializer};
 
-use super::enums::GtpuMode;
+use super::enums::{GtpuMode, N4Mode};
 use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
@@ -92,9 +92,14 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     if upf.pfcp.accelerate && upf.dataplane.has_switch() {
         found.push(("upf.pfcp.accelerate".into(), Problem::AcceleratedSwitch { dataplane }));
     }
-    let addresses = upf.pfcp.server.len();
+    let is_xdp = upf.pfcp.mode == N4Mode::AfXdp;
+    if is_xdp && !upf.pfcp.accelerate {
+        found.push(("upf.pfcp.mode".into(), Problem::N4NotInPacketThread));
+    }
+    // In mode af_xdp it waits for a socket and for a port of each.
+    let addresses = upf.pfcp.server.len() * if is_xdp { 2 } else { 1 };
     if upf.pfcp.accelerate && addresses > MAX_OTHERS {
-        let problem = Problem::AcceleratedAddresses { count: addresses };
+        let problem = Problem::AcceleratedAddresses { count: upf.pfcp.server.len() };
         found.push(("upf.pfcp.accelerate".into(), problem));
     }
     if upf.dataplane.has_switch() && !upf.routing.decrement_ttl {

@@ -28,8 +28,8 @@ use causeway_dataplane::{Applied, ApplyError, BackendError, Capabilities, Event,
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_pfcp::Header;
-use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
+use causeway_ports::{Port, PortError};
 use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Seid, Time, WallClock};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
@@ -111,6 +111,8 @@ pub(crate) struct ControlInputs {
     pub(crate) config: watch::Sender<Arc<Upf>>,
     pub(crate) translation: AddressTranslation,
     pub(crate) n4: Vec<UdpSocket>,
+    /// Ports below IP that receive most of what is sent to these sockets.
+    pub(crate) n4_ports: Vec<Box<dyn Port>>,
     /// Where the control plane is while it runs.
     pub(crate) shared: Arc<SharedControl>,
     pub(crate) machine: HostWatch,
@@ -154,7 +156,8 @@ pub(crate) async fn run(
     n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
     let is_accelerated = given.upf.pfcp.accelerate;
-    let sockets = Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?;
+    let sockets =
+        Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?.with_ports(given.n4_ports);
     let arrivals = if is_accelerated { Ok(Arrivals::of_none()) } else { Arrivals::of(&sockets) };
     let arrivals = arrivals.map_err(RunError::Sockets)?;
     let routes = FramedRoutes::new(&given.upf.session);

@@ -1,4 +1,5 @@
-//! The N4 sockets: several addresses, IPv4 and IPv6, as one socket. One system call receives or sends many datagrams.
+//! The N4 sockets: several addresses, IPv4 and IPv6, as one socket. One system call receives or sends many datagrams. Ports below IP
+//! may receive beside them, and send to the peers from which they received.
 //!
 //! [`Sockets`] receives and sends without waiting, in whatever thread; the control thread waits with [`Arrivals`].
 
@@ -8,9 +9,15 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::{Context, Poll};
 
+use arrayvec::ArrayVec;
+use causeway_packet::{BATCH, Batch, Frame, Meta};
 use causeway_ports::udp::{DatagramReceiver, DatagramSender, overruns};
+use causeway_ports::{Port, PortError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+/// While a port below IP is busy, the sockets are read in one of so many turns.
+const PORT_TURNS: u8 = 8;
 
 /// Maximum number of peers whose socket is stored. Other peers use the first socket of their IP version.
 const MAX_PEERS: usize = 4096;
@@ -18,8 +25,15 @@ const MAX_PEERS: usize = 4096;
 /// The sockets of N4. A response has the address to which the request was sent as its source.
 pub(super) struct Sockets {
     sockets: Vec<Socket>,
-    /// The socket that last received from a peer, if its IP version has more than one.
-    received: BTreeMap<IpAddr, usize>,
+    ports: Vec<N4Port>,
+    /// Turns since sockets were read before ports.
+    turns: u8,
+    /// A port had datagrams since the last [`Sockets::arrived`].
+    is_port_busy: bool,
+    /// How the last datagram of a peer came, if there is a choice.
+    received: BTreeMap<IpAddr, Way>,
+    /// The last peer in `received`.
+    last: Option<(IpAddr, Way)>,
     /// The socket to poll first, so that a busy one does not starve the others.
     first: usize,
     /// The datagrams received by one socket.
@@ -39,6 +53,85 @@ struct Socket {
     overruns: u32,
     /// No read has found it empty since the last [`Sockets::arrived`].
     has_more: bool,
+}
+
+/// The way of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// The socket of this index.
+    Socket(usize),
+    /// The port of this index, at this address.
+    Port(usize, IpAddr),
+}
+
+/// A port below IP, with the datagrams that it received and will send. A lost one stays closed: the sockets receive everything then.
+struct N4Port {
+    port: Option<Box<dyn Port>>,
+    inbox: Batch,
+    /// Datagrams of the inbox that were taken.
+    taken: usize,
+    outbox: Vec<(Meta, Vec<u8>)>,
+    /// No read has found it empty since the last [`Sockets::arrived`].
+    has_more: bool,
+}
+
+impl N4Port {
+    fn new(port: Box<dyn Port>) -> Self {
+        let inbox = Batch::with_frame_size(port.mtu() as usize);
+        Self { port: Some(port), inbox, taken: 0, outbox: Vec::new(), has_more: true }
+    }
+
+    fn has_received(&self) -> bool {
+        self.taken < self.inbox.len()
+    }
+
+    /// Reads if all is taken. Returns whether there is a datagram.
+    fn fill(&mut self) -> Result<bool, PortError> {
+        if self.has_received() {
+            return Ok(true);
+        }
+        let Some(port) = self.port.as_mut().filter(|_| self.has_more) else { return Ok(false) };
+        (self.taken, self.has_more) = (0, false);
+        match port.receive(&mut self.inbox) {
+            Ok(count) => {
+                self.has_more = count == BATCH;
+                Ok(count > 0)
+            }
+            Err(error) => {
+                self.inbox.clear();
+                self.port = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// The next datagram of the inbox.
+    fn take(&mut self) -> Option<(IpAddr, SocketAddr, &[u8])> {
+        while self.has_received() {
+            let at = self.taken;
+            self.taken += 1;
+            if let Some(Meta::Gtpu { local, peer, .. }) = self.inbox.frame(at).map(|frame| frame.meta) {
+                return self.inbox.frame(at).map(|frame| (local, peer, frame.data));
+            }
+        }
+        None
+    }
+
+    fn flush(&mut self, mut give_back: impl FnMut(Vec<u8>)) -> Result<(), PortError> {
+        let sent = self.port.as_mut().map_or(Ok(()), |port| {
+            self.outbox.chunks(BATCH).try_for_each(|some| {
+                let frames: ArrayVec<_, BATCH> =
+                    some.iter().map(|(meta, data)| Frame { meta: *meta, data }).collect();
+                // The port counts those that it does not send; PFCP repeats them.
+                port.send(&frames).map(drop)
+            })
+        });
+        self.outbox.drain(..).for_each(|(_, octets)| give_back(octets));
+        if sent.is_err() {
+            self.port = None;
+        }
+        sent
+    }
 }
 
 /// Waits for datagrams at the N4 sockets. Reports readability only, so that sending causes no events.
@@ -101,7 +194,11 @@ impl Sockets {
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
         Ok(Self {
             sockets,
+            ports: Vec::new(),
+            turns: 0,
+            is_port_busy: false,
             received: BTreeMap::new(),
+            last: None,
             first: 0,
             inbox: DatagramReceiver::default(),
             by: 0,
@@ -110,30 +207,71 @@ impl Sockets {
         })
     }
 
+    /// The same, with ports that receive most of what is sent to the sockets.
+    pub(super) fn with_ports(mut self, ports: Vec<Box<dyn Port>>) -> Self {
+        self.ports = ports.into_iter().map(N4Port::new).collect();
+        self
+    }
+
     /// Any socket may have datagrams from now on.
     pub(super) fn arrived(&mut self) {
-        self.sockets.iter_mut().for_each(|socket| socket.has_more = true);
+        self.turns = if self.turns + 1 < PORT_TURNS { self.turns + 1 } else { 0 };
+        // A read of a socket that has nothing costs as much as a request.
+        let reads = !std::mem::take(&mut self.is_port_busy) || self.turns == 0;
+        self.sockets.iter_mut().for_each(|socket| socket.has_more |= reads);
+        self.ports.iter_mut().for_each(|port| port.has_more = true);
     }
 
     /// Datagrams may be left.
     pub(super) fn has_more(&self) -> bool {
-        self.inbox.has_more() || self.sockets.iter().any(|socket| socket.has_more)
+        let of_ports = || self.ports.iter().any(|port| port.has_received() || port.has_more);
+        self.inbox.has_more() || self.sockets.iter().any(|socket| socket.has_more) || of_ports()
     }
 
     /// The next datagram and its sender, if one is available; for errors see [`Sockets::take_error`].
     pub(super) fn receive(&mut self) -> Option<(SocketAddr, &[u8])> {
-        if !self.inbox.has_more() {
-            let count = self.sockets.len();
-            let mut turns = (self.first..count).chain(0..self.first);
-            let filled = turns.find(|index| self.fill(*index))?;
-            self.poll_first(filled);
+        if !self.ports.is_empty() && !self.inbox.has_more() {
+            let comes_first = self.turns > 0 || !self.fill_inbox();
+            if let Some(index) = (0..self.ports.len()).find(|index| comes_first && self.fill_port(*index)) {
+                return self.take_from_port(index);
+            }
         }
-        let Self { sockets, received, inbox: receiver, by, .. } = self;
-        let (from, datagram) = receiver.take()?;
+        if !self.inbox.has_more() && !self.fill_inbox() {
+            return None;
+        }
+        let has_ports = !self.ports.is_empty();
+        let Self { sockets, received, inbox, by, last, .. } = self;
+        let (from, datagram) = inbox.take()?;
         let same_version = sockets.iter().filter(|socket| socket.local.is_ipv4() == from.is_ipv4()).count();
-        if same_version > 1 && (received.len() < MAX_PEERS || received.contains_key(&from.ip())) {
-            received.insert(from.ip(), *by);
+        if same_version > 1 || has_ports {
+            note(received, last, from.ip(), Way::Socket(*by));
         }
+        Some((from, datagram))
+    }
+
+    /// Reads from the sockets. Returns whether there was a datagram.
+    fn fill_inbox(&mut self) -> bool {
+        let count = self.sockets.len();
+        let mut turns = (self.first..count).chain(0..self.first);
+        let Some(filled) = turns.find(|index| self.fill(*index)) else { return false };
+        self.poll_first(filled);
+        true
+    }
+
+    /// Reads from this port, if all that it received is taken. Returns whether there is a datagram.
+    fn fill_port(&mut self, index: usize) -> bool {
+        let Some(port) = self.ports.get_mut(index) else { return false };
+        let filled = port.fill();
+        let is_filled = matches!(filled, Ok(true));
+        self.is_port_busy |= is_filled;
+        self.error = filled.err().map(io::Error::other).or(self.error.take());
+        is_filled
+    }
+
+    fn take_from_port(&mut self, index: usize) -> Option<(SocketAddr, &[u8])> {
+        let Self { ports, received, last, .. } = self;
+        let (local, from, datagram) = ports.get_mut(index)?.take()?;
+        note(received, last, from.ip(), Way::Port(index, local));
         Some((from, datagram))
     }
 
@@ -175,7 +313,11 @@ impl Sockets {
 
     /// The datagram after the next one of [`Sockets::receive`], if it was received already.
     pub(super) fn peek_next(&self) -> Option<&[u8]> {
-        self.inbox.peek_next()
+        if self.inbox.has_more() {
+            return self.inbox.peek_next();
+        }
+        let port = self.ports.iter().find(|port| port.has_received())?;
+        port.inbox.frame(port.taken + 1).map(|frame| frame.data)
     }
 
     /// The batch is from this socket; the next socket is polled first.
@@ -188,7 +330,15 @@ impl Sockets {
     /// # Errors
     /// No socket has the IP version.
     pub(super) fn send(&mut self, to: SocketAddr, datagram: Vec<u8>) -> io::Result<()> {
-        let received = self.received.get(&to.ip()).copied();
+        let way = self.last.filter(|(last, _)| *last == to.ip()).map(|(_, way)| way);
+        let way = way.or_else(|| self.received.get(&to.ip()).copied());
+        if let Some(Way::Port(index, local)) = way
+            && let Some(port) = self.ports.get_mut(index).filter(|port| port.port.is_some())
+        {
+            port.outbox.push((Meta::Gtpu { local, peer: to, tos: 0, hops: None }, datagram));
+            return Ok(());
+        }
+        let received = way.and_then(|way| if let Way::Socket(index) = way { Some(index) } else { None });
         let same_version = || self.sockets.iter().position(|it| it.local.is_ipv4() == to.is_ipv4());
         let socket = received.or_else(same_version).and_then(|index| self.sockets.get_mut(index));
         socket.ok_or(io::ErrorKind::AddrNotAvailable)?.outbox.put(to, datagram);
@@ -205,6 +355,22 @@ impl Sockets {
         for Socket { socket, outbox: sender, .. } in &mut self.sockets {
             sender.send_and_recycle(&*socket, &mut lost, &mut give_back);
         }
+        for port in self.ports.iter_mut().filter(|port| !port.outbox.is_empty()) {
+            if let Err(error) = port.flush(&mut give_back) {
+                self.error = Some(io::Error::other(error));
+            }
+        }
+    }
+}
+
+/// The way of the last datagram of this peer.
+fn note(received: &mut BTreeMap<IpAddr, Way>, last: &mut Option<(IpAddr, Way)>, peer: IpAddr, way: Way) {
+    if *last == Some((peer, way)) {
+        return;
+    }
+    if received.len() < MAX_PEERS || received.contains_key(&peer) {
+        received.insert(peer, way);
+        *last = Some((peer, way));
     }
 }
 

@@ -6,7 +6,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::Finding;
-use crate::config::{GtpuMode, N6Mode, Upf};
+use crate::config::{GtpuMode, N4Mode, N6Mode, Upf};
 use crate::open::packet_threads;
 
 /// The memory that the AF_XDP sockets of one receive queue lock, rounded up, in octets.
@@ -28,7 +28,8 @@ pub(super) fn check(upf: &Upf) -> Vec<Finding> {
 
 fn uses_xdp(upf: &Upf) -> bool {
     let by_n6 = upf.session.iter().any(|session| session.mode == N6Mode::AfXdp);
-    !upf.dataplane.is_switch() && (by_n6 || upf.gtpu.mode == GtpuMode::AfXdp)
+    !upf.dataplane.is_switch()
+        && (by_n6 || upf.gtpu.mode == GtpuMode::AfXdp || upf.pfcp.mode == N4Mode::AfXdp)
 }
 
 fn privileges(upf: &Upf) -> Finding {

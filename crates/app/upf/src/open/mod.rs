@@ -7,6 +7,7 @@ mod forwarding;
 mod gtpu;
 mod late;
 mod management;
+mod n4;
 mod neighbours;
 mod network;
 mod reconnect;
@@ -27,6 +28,7 @@ pub(crate) use forwarding::{KernelForwarding, forwarding_advice, kernel_forwardi
 pub(crate) use late::first_missing;
 pub use management::AccessError;
 pub(crate) use management::{ManagementControl, management_listeners};
+pub(crate) use n4::n4_ports;
 pub(crate) use neighbours::neighbours;
 pub(crate) use network::tun_options;
 pub(crate) use socket::n4_sockets;

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use causeway_types::Teid;
-use causeway_upf::config::{Config, GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
+use causeway_upf::config::{Config, GtpuMode, GtpuServer, N4Mode, N6Mode, PfcpServer, Session, WorkerCount};
 use causeway_upf::{Daemon, open};
 
 use crate::common::far::far_end;
 use crate::common::namespace::{in_namespace_of_root, ip};
 use crate::common::smf::Smf;
-use crate::common::{PATIENCE, UE, config, loopback, metric, packet};
+use crate::common::{PATIENCE, UE, config, loopback, metric, packet, until};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
@@ -82,6 +82,60 @@ fn user_traffic_crosses_af_xdp_sockets() {
         let ping =
             std::process::Command::new("ping").args(["-c", "1", "-W", "2", "192.0.2.9"]).output().unwrap();
         assert!(ping.status.success(), "{ping:?}");
+    });
+}
+
+// Input:  N4 in the packet thread, by AF_XDP on an interface: sessions that are established and deleted; a heartbeat that is longer than the
+//         MTU, so that it comes in fragments; then the interface is deleted.
+// Output: the requests pass the AF_XDP port, and the packet thread handles them; the heartbeat passes the kernel's socket, and gets its
+//         response; the daemon goes on.
+#[test]
+fn n4_crosses_af_xdp_sockets() {
+    const NAME: &str = "xdp::n4_crosses_af_xdp_sockets";
+    in_namespace_of_root(NAME, || {
+        const SMF: &[&str] = &["address add 203.0.113.9/24 dev far", "link set far up"];
+        let socket = far_end("n4", "203.0.113.1/24", SMF, (Ipv4Addr::new(203, 0, 113, 9), 8805));
+        let mut config = config(loopback());
+        let address = Some(Ipv4Addr::new(203, 0, 113, 1).into());
+        config.upf.pfcp.server =
+            vec![PfcpServer { address, dev: Some("n4".into()), port: 8805, advertise: Vec::new() }];
+        (config.upf.pfcp.accelerate, config.upf.pfcp.mode) = (true, N4Mode::AfXdp);
+        config.upf.gtpu.mode = GtpuMode::Udp;
+        let daemon = match Daemon::start(&config) {
+            Err(error)
+                if error.to_string().contains("permission denied")
+                    || error.to_string().contains("has no AF_XDP") =>
+            {
+                return eprintln!("SKIPPED {NAME}: needs root (AF_XDP: {error})");
+            }
+            started => started.unwrap(),
+        };
+        let responses = socket.try_clone().unwrap();
+        let mut smf = Smf::over(socket, daemon.pfcp_addresses()[0]);
+        smf.associate();
+        let sessions: Vec<_> =
+            (0..40).map(|n: u8| smf.establish_counting(Ipv4Addr::new(10, 45, 0, 2 + n))).collect();
+        for session in sessions {
+            smf.delete(session);
+        }
+        let received = || metric(&daemon, "causeway_port_packets_total{port=\"n4-n4\",event=\"rx\"}");
+        assert!(received() >= 81.0, "{}", received());
+        until("the packet thread handles requests", || {
+            metric(&daemon, "causeway_n4_accelerated_datagrams_total") > 0.0
+        });
+        let before = received();
+        let mut heartbeat = vec![0x20, 1, 0, 0, 0, 9, 9, 0, 0, 96, 0, 4, 0xe0, 0, 0, 0];
+        heartbeat.extend([0x7f, 0xff, 7, 208]);
+        heartbeat.extend([0; 2000]);
+        let length = (heartbeat.len() - 4) as u16;
+        heartbeat[2..4].copy_from_slice(&length.to_be_bytes());
+        smf.send_raw(&heartbeat);
+        let mut buffer = [0; 128];
+        let len = responses.recv(&mut buffer).unwrap();
+        assert_eq!((buffer[1], &buffer[4..7]), (2, &[9, 9, 0][..]), "{:02x?}", &buffer[..len]);
+        assert_eq!(received(), before);
+        ip("link delete n4");
+        until("the daemon goes on", || metric(&daemon, "fivegs_upffunction_upf_sessionnbr") == 0.0);
     });
 }
 

@@ -1,4 +1,4 @@
-//! N3: GTP-U over Ethernet.
+//! N3: GTP-U over Ethernet, and other protocols over UDP, such as N4.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,13 +13,15 @@ use crate::outer::{self, GTPU_PORT};
 use crate::udp::{UdpOptions, UdpPort, bind_refusing};
 use crate::{Counter, Counters, Port, PortError};
 
-/// A GTP-U port on an Ethernet interface, with port 2152 of one or more local addresses.
+/// A GTP-U port on an Ethernet interface, with port 2152 of one or more local addresses; or one of another protocol over UDP, with
+/// its port.
 ///
 /// Packets above the MTU are not fragmented: give the N3 network an MTU that holds a user's packet with its tunnel
 /// headers.
 pub struct Gtpu<D> {
     line: EthernetInterface<D>,
     addresses: Vec<IpAddr>,
+    udp_port: u16,
     kernel: Kernel,
     /// Batches until the kernel's sockets are polled although the device has frames.
     batches_until_poll: u8,
@@ -77,7 +79,13 @@ impl<D: Device> Gtpu<D> {
 
     pub(crate) fn new(line: EthernetInterface<D>, addresses: &[IpAddr], mut kernel: Kernel) -> Self {
         kernel.receiving.iter_mut().for_each(|port| port.use_counters(&line.counters));
-        Self { line, addresses: addresses.to_vec(), kernel, batches_until_poll: BATCHES_PER_POLL, ipv4_id: 0 }
+        Self { kernel, ..Self::of_port(line, addresses, GTPU_PORT) }
+    }
+
+    /// For a protocol with another UDP port. The caller has the sockets of the kernel.
+    pub(crate) fn of_port(line: EthernetInterface<D>, addresses: &[IpAddr], udp_port: u16) -> Self {
+        let (addresses, kernel) = (addresses.to_vec(), Kernel::default());
+        Self { line, addresses, udp_port, kernel, batches_until_poll: BATCHES_PER_POLL, ipv4_id: 0 }
     }
 }
 
@@ -85,7 +93,7 @@ impl<D: Device> Gtpu<D> {
 fn outward(
     frame: &Frame<'_>,
     table: &Table,
-    addresses: &[IpAddr],
+    (addresses, udp_port): (&[IpAddr], u16),
     identification: u16,
 ) -> Result<OutgoingPacket, Counter> {
     let Meta::Gtpu { local, peer, tos, hops } = frame.meta else { return Err(Counter::TxWrongKind) };
@@ -93,7 +101,7 @@ fn outward(
     if !addresses.contains(&local) {
         return Err(Counter::TxBadSource);
     }
-    let local = SocketAddr::new(local, GTPU_PORT);
+    let local = SocketAddr::new(local, udp_port);
     if local.is_ipv4() != peer.is_ipv4() {
         return Err(Counter::TxBadSource);
     }
@@ -134,8 +142,10 @@ impl<D: Device> Port for Gtpu<D> {
         if self.batches_until_poll == 0 && self.kernel.receive(batch)? > 0 {
             return Ok(batch.len());
         }
-        let Self { line, addresses, .. } = self;
-        match line.receive(batch, |received, mac| receive_filter::gtpu(received, mac, addresses)) {
+        let Self { line, addresses, udp_port, .. } = self;
+        match line
+            .receive(batch, |received, mac| receive_filter::datagram(received, mac, (addresses, *udp_port)))
+        {
             0 => self.kernel.receive(batch),
             received => Ok(received),
         }
@@ -144,11 +154,11 @@ impl<D: Device> Port for Gtpu<D> {
     /// A frame whose next hop is not resolved yet counts as accepted: it is queued until the kernel resolves it.
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
         self.line.refresh()?;
-        let Self { line, addresses, ipv4_id: identification, .. } = self;
+        let Self { line, addresses, udp_port, ipv4_id: identification, .. } = self;
         let chunks = frames.chunks(BATCH).map(|chunk| {
             line.send(chunk, |frame, table| {
                 *identification = identification.wrapping_add(1);
-                outward(frame, table, addresses, *identification)
+                outward(frame, table, (addresses, *udp_port), *identification)
             })
         });
         chunks.sum()

@@ -18,11 +18,11 @@ pub(crate) struct AcceptedFrame<'a> {
     pub(super) needs_checksum: bool,
 }
 
-/// The GTP-U datagram to a local address in a frame to the local Ethernet address.
-pub(crate) fn gtpu<'a>(
+/// The datagram to a UDP port of a local address in a frame to the local Ethernet address.
+pub(crate) fn datagram<'a>(
     received: &Received<'a>,
     mac: MacAddr,
-    ours: &[IpAddr],
+    (ours, port): (&[IpAddr], u16),
 ) -> Result<AcceptedFrame<'a>, Counter> {
     let (ip, _) = ip_to(received, mac, |dst| ours.contains(&dst))?;
     let summed = match received.sum {
@@ -30,7 +30,7 @@ pub(crate) fn gtpu<'a>(
         ChecksumState::Verified | ChecksumState::Incomplete => false,
         ChecksumState::Unknown => !is_incomplete(&ip),
     };
-    let (meta, data) = outer::unwrap(&ip, summed)?;
+    let (meta, data) = outer::unwrap_of_port(&ip, summed, port)?;
     Ok(AcceptedFrame { meta, data, needs_checksum: false })
 }
 
@@ -85,6 +85,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::outer::GTPU_PORT;
+
+    fn gtpu<'a>(
+        received: &Received<'a>,
+        mac: MacAddr,
+        ours: &[IpAddr],
+    ) -> Result<AcceptedFrame<'a>, Counter> {
+        datagram(received, mac, (ours, GTPU_PORT))
+    }
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 

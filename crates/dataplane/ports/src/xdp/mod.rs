@@ -39,6 +39,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::PortError;
 use crate::ethernet::{Egress, EthernetInterface, Gtpu, IpPackets, Kernel};
 use crate::netlink::Link;
+use crate::outer::GTPU_PORT;
 use crate::sys::bpf::Mode;
 use crate::sys::ethtool::{GroDisabled, receive_queues};
 use crate::sys::xsk::{HEADROOM, Sizes, Socket};
@@ -98,7 +99,7 @@ impl XdpGtpu {
     pub fn open(name: &str, addresses: &[IpAddr], options: &XdpOptions) -> Result<Self, PortError> {
         let kernel = Kernel::receiving(name, addresses)?;
         let egress = Egress::open(&options.interface)?;
-        let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options, 1)?;
+        let queues = open(&egress, &gtpu(addresses), options, 1)?;
         Ok(Self::new(EthernetInterface::new(name, egress, queues, kernel.ports())?, addresses, kernel))
     }
 
@@ -115,7 +116,7 @@ impl XdpGtpu {
     ) -> Result<Vec<Self>, PortError> {
         let name = names.first().map_or("", String::as_str);
         let mut kernel = Some(Kernel::receiving(name, addresses)?);
-        let queues = open_parts(names.len(), &Wanted::Gtpu(addresses.to_vec()), options)?;
+        let queues = open_parts(names.len(), &gtpu(addresses), options)?;
         let port = |(name, queues): (&String, Queues)| {
             let (egress, kernel) = (Egress::open(&options.interface)?, kernel.take().unwrap_or_default());
             Ok(Self::new(EthernetInterface::new(name, egress, queues, kernel.ports())?, addresses, kernel))
@@ -123,10 +124,32 @@ impl XdpGtpu {
         names.iter().zip(queues).map(port).collect()
     }
 
+    /// Receives datagrams to a UDP port of these addresses, of another protocol than GTP-U: for example PFCP. The caller has bound a
+    /// socket of the kernel to each, which receives what the program does not parse.
+    ///
+    /// # Errors
+    /// Those of [`XdpGtpu::open`].
+    pub fn open_on_port(
+        name: &str,
+        addresses: &[IpAddr],
+        port: u16,
+        options: &XdpOptions,
+    ) -> Result<Self, PortError> {
+        let egress = Egress::open(&options.interface)?;
+        let wanted = Wanted::Udp { port, addresses: addresses.to_vec() };
+        let queues = open(&egress, &wanted, options, 1)?;
+        Ok(Self::of_port(EthernetInterface::new(name, egress, queues, NO_DESCRIPTORS)?, addresses, port))
+    }
+
     /// The mode of the port, as text: queues, mode, and why none that is faster.
     pub fn description(&self) -> String {
         describe(self.device())
     }
+}
+
+/// GTP-U to these addresses.
+fn gtpu(addresses: &[IpAddr]) -> Wanted {
+    Wanted::Udp { port: GTPU_PORT, addresses: addresses.to_vec() }
 }
 
 impl XdpIp {

@@ -1,8 +1,8 @@
 //! PFCP requests to the daemon, over its sockets.
 //!
 //! The daemon runs in a network namespace of this process, all of its threads except the packet thread on a separate core. The
-//! generator is on the core of the packet thread: it has its requests ready, keeps so many in flight, and sends the next one when a
-//! response has arrived.
+//! generator is on the core of the packet thread: it has its requests ready, keeps so many in flight, and sends the next ones when
+//! responses have arrived. At a rate, or beside a packet thread that never sleeps, it is on the other core.
 
 pub(crate) mod smf;
 mod traffic;
@@ -10,22 +10,26 @@ mod traffic;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
+use causeway_lab::netns::Namespace;
+use causeway_ports::Counter;
 use causeway_types::{NodeId, Seid, Teid};
-use causeway_upf::Daemon;
 use causeway_upf::config::{
-    Config, Gtpu, GtpuServer, KnownSmf, Metrics, PFCP_PORT, PfcpServer, Session, Upf,
+    Config, Gtpu, GtpuServer, KnownSmf, Metrics, N4Mode, PFCP_PORT, PfcpServer, Session, Upf,
 };
 
-use super::options::Options;
+use super::options::{MIXES, N4Way, Options};
 use super::requests::Establishments;
 use super::{Operation, RequestVariant, STRIDE, requests, simple, up_seid, uplink_teid};
 use crate::kit::{Count, Progress, available_memory, in_own_thread, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
-use crate::upf::{Cores, Field, Running, UPF_N3, UPF_N4, choose_cores};
+use crate::upf::{Cores, Field, Running, SMF_VETH, UPF_N3, UPF_N4, UPF_N4_VETH, choose_cores};
 use crate::{BenchError, Common};
-use smf::{Exchange, Smf};
+use smf::{Exchange, PacketsBeside, Smf};
 use traffic::Traffic;
+
+/// How long requests are sent at a rate, at most.
+const SPAN: Duration = Duration::from_secs(5);
 
 /// Requests in flight during operations that are not measured.
 const FILLING: usize = 64;
@@ -48,14 +52,27 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     pin(cores.packets)?;
     let Cores { packets, others } = cores;
     let conditions = Conditions::here(IoCost::Gross)
-        .with("UPF", format!("control plane on core {others}; packet thread and generator on core {packets}"))
-        .with("network", "the loopback of a namespace, one UDP socket on each side")
+        .with("UPF", format!("control plane on core {others}; packet thread on core {packets}"))
+        .with(
+            "generator",
+            match options.is_apart() {
+                true => format!("on core {others}"),
+                false => format!("on core {packets}"),
+            },
+        )
+        .with("packet thread", if options.busy_poll { "never sleeps" } else { "sleeps without work" })
         .with("requests", if options.simple { SIMPLE } else { "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter" });
     let mut report =
         Report::new("pfcp-sockets", "PFCP: requests to the daemon over sockets", conditions, columns());
     let mut progress = Progress::new();
     let kinds: Vec<Kind> = match options.simple {
-        true => [false, true].map(|is_accelerated| Kind::Simple { is_accelerated }).into(),
+        true => {
+            let both =
+                |n4: &N4Way| [false, true].map(|is_accelerated| Kind::Simple { is_accelerated, n4: *n4 });
+            let is_possible =
+                |kind: &Kind| !matches!(kind, Kind::Simple { is_accelerated: false, n4: N4Way::AfXdp });
+            options.n4.iter().flat_map(both).filter(is_possible).collect()
+        }
         false => options.variant.iter().copied().map(Kind::Variant).collect(),
     };
     let all = options.sessions.iter().flat_map(|sessions| kinds.iter().map(move |kind| (sessions, *kind)));
@@ -71,7 +88,11 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     }
     report.note("CPU: of the threads of the control plane, and of the packet thread, including the kernel.");
     report.note("packets: of 128 octets from UEs of 10000 sessions; the packet CPU includes them.");
-    report.note("latency: from the request to its response, with so many in flight.");
+    report.note("forwarded: of the packets sent, those that the UPF has sent on N6.");
+    match options.is_open_loop() {
+        true => report.note("latency: from the time at which the request is due to its response."),
+        false => report.note("latency: from the request to its response, with so many in flight."),
+    }
     Ok(report)
 }
 
@@ -81,13 +102,17 @@ fn columns() -> Vec<Column> {
         Column::new("variant"),
         Column::new("requests"),
         Column::new("in flight"),
+        Column::of("offered", "k/s"),
         Column::of("packets", "1/s"),
+        Column::of("forwarded", "%"),
         Column::of("rate", "k/s"),
         Column::of("control CPU", "ns"),
         Column::of("packet CPU", "ns"),
         Column::of("p50", "us"),
         Column::of("p99", "us"),
+        Column::of("p99.9", "us"),
         Column::new("repeated"),
+        Column::new("lost"),
     ]
 }
 
@@ -100,30 +125,40 @@ enum Kind {
     /// Any, the control thread.
     Variant(RequestVariant),
     /// Simple ones: the control thread, or the packet thread.
-    Simple { is_accelerated: bool },
+    Simple { is_accelerated: bool, n4: N4Way },
 }
 
 impl Kind {
     fn name(self) -> String {
         match self {
             Self::Variant(variant) => variant.to_string(),
-            Self::Simple { is_accelerated: false } => "simple, control thread".to_owned(),
-            Self::Simple { is_accelerated: true } => "simple, packet thread".to_owned(),
+            Self::Simple { is_accelerated: false, n4 } => format!("control thread, {n4}"),
+            Self::Simple { is_accelerated: true, n4 } => format!("packet thread, {n4}"),
         }
+    }
+
+    /// N4 is on a cable.
+    const fn is_cabled(self) -> bool {
+        matches!(self, Self::Simple { n4: N4Way::Veth | N4Way::AfXdp, .. })
+    }
+
+    /// Where the SMF sends from, and to.
+    const fn ends(self) -> (Ipv4Addr, Ipv4Addr) {
+        if self.is_cabled() { (SMF_VETH, UPF_N4_VETH) } else { (SMF_SOCKET, UPF_N4) }
     }
 
     /// The Node ID of the SMF. One whose requests a packet thread answers sends them from there.
     const fn smf(self) -> Ipv4Addr {
         match self {
             Self::Variant(_) => requests::SMF,
-            Self::Simple { .. } => SMF_SOCKET,
+            Self::Simple { .. } => self.ends().0,
         }
     }
 
     fn establishment(self, number: u32, sequence: u32) -> Vec<u8> {
         match self {
             Self::Variant(variant) => Establishments { variant, n3: UPF_N3 }.request(number, sequence),
-            Self::Simple { .. } => simple::establishment(SMF_SOCKET, number, sequence),
+            Self::Simple { .. } => simple::establishment(self.smf(), number, sequence),
         }
     }
 }
@@ -140,16 +175,67 @@ struct UpfSide {
     /// The tunnels of the first sessions.
     tunnels: Vec<Teid>,
     gnb: UdpSocket,
+    /// UE addresses that were used.
+    used: u32,
     _field: Field,
+    _smf_side: Option<Namespace>,
+}
+
+/// How requests are sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// So many in flight.
+    InFlight(usize),
+    /// So many in a second.
+    Rate(u64),
 }
 
 /// What goes on while requests are measured.
 #[derive(Clone, Copy)]
 struct Load {
-    /// Requests in flight.
-    window: usize,
+    pace: Pace,
     /// Packets in a second.
     packets: u64,
+}
+
+impl Load {
+    /// Requests to send, of at most so many.
+    fn requests(self, most: u32) -> u32 {
+        match self.pace {
+            Pace::InFlight(_) => most,
+            Pace::Rate(rate) => most.min((rate * SPAN.as_secs()).try_into().unwrap_or(u32::MAX)).max(1),
+        }
+    }
+}
+
+impl Options {
+    /// Requests are sent at a rate.
+    fn is_open_loop(&self) -> bool {
+        self.mix || !self.rate.is_empty()
+    }
+
+    /// The generator has another core than the packet thread.
+    fn is_apart(&self) -> bool {
+        self.busy_poll || self.is_open_loop()
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        let paces = |packets: u64| -> Vec<Pace> {
+            if self.mix {
+                let of_mix =
+                    |(_, share): &(&str, u64)| Pace::Rate((packets * share / (100_000 - share)).max(1));
+                return MIXES.iter().map(of_mix).collect();
+            }
+            if self.is_open_loop() {
+                return self.rate.iter().map(|rate| Pace::Rate(rate.0)).collect();
+            }
+            self.window.iter().map(|window| Pace::InFlight(window.0 as usize)).collect()
+        };
+        let of = |packets: u64| paces(packets).into_iter().map(move |pace| Load { pace, packets });
+        // A mix has packets.
+        let traffic = self.traffic.iter().filter(|packets| !self.mix || packets.0 > 0);
+        traffic.flat_map(|packets| of(packets.0)).collect()
+    }
 }
 
 impl UpfSide {
@@ -161,18 +247,28 @@ impl UpfSide {
         nets: &BenchNamespaces,
     ) -> Result<Self, BenchError> {
         let field = Field::build(nets, cores.others)?;
-        let mut config = config(sessions, &[(kind.smf(), SMF_SOCKET)]);
-        config.upf.pfcp.accelerate = matches!(kind, Kind::Simple { is_accelerated: true });
-        let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
-        let running = Running::begin(cores, start)?;
-        let mut smf =
-            field.upf.enter(|| Ok(Smf::open(kind.smf(), SMF_SOCKET, (UPF_N4, PFCP_PORT).into())))??;
+        let smf_side = kind.is_cabled().then(|| field.connect_smf(nets, cores.others)).transpose()?;
+        let (socket, upf) = kind.ends();
+        let mut config = config(sessions, &[(kind.smf(), socket)]);
+        config.upf.pfcp.accelerate = matches!(kind, Kind::Simple { is_accelerated: true, .. });
+        config.upf.pfcp.server = vec![PfcpServer::at(upf.into(), PFCP_PORT)];
+        if matches!(kind, Kind::Simple { n4: N4Way::AfXdp, .. }) {
+            config.upf.pfcp.mode = N4Mode::AfXdp;
+            config.upf.pfcp.server.iter_mut().for_each(|server| server.dev = Some("n4".into()));
+        }
+        config.upf.workers.pin = vec![cores.packets];
+        config.upf.workers.busy_poll = options.busy_poll;
+        let running = Running::start_config(&field, cores, &config)?;
+        let open = || Ok(Smf::open(kind.smf(), socket, (upf, PFCP_PORT).into()));
+        let mut smf = smf_side.as_ref().unwrap_or(&field.upf).enter(open)??;
+        pin(if options.is_apart() { cores.others } else { cores.packets })?;
         smf.associate()?;
-        let most = sessions / (2 * (options.window.len() * options.traffic.len()).max(1) as u32);
+        let most = sessions / (2 * options.loads().len().max(1) as u32);
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
         let (seids, tunnels) = (Vec::new(), Vec::new());
         let gnb = traffic::gnb(&field)?;
-        Ok(Self { sessions, kind, measured, smf, running, seids, tunnels, gnb, _field: field })
+        let (used, _field, _smf_side) = (0, field, smf_side);
+        Ok(Self { sessions, kind, measured, smf, running, seids, tunnels, gnb, used, _field, _smf_side })
     }
 
     fn run(
@@ -181,10 +277,7 @@ impl UpfSide {
         progress: &mut Progress,
         report: &mut Report,
     ) -> Result<(), BenchError> {
-        let of_windows = |packets: u64| {
-            options.window.iter().map(move |window| Load { window: window.0 as usize, packets })
-        };
-        let loads: Vec<_> = options.traffic.iter().flat_map(|packets| of_windows(packets.0)).collect();
+        let loads = options.loads();
         let measured = self.measured * loads.len() as u32;
         self.fill(self.sessions.saturating_sub(measured), progress)?;
         for load in &loads {
@@ -210,11 +303,19 @@ impl UpfSide {
     }
 
     fn establish(&mut self, count: u32, window: usize) -> Result<Exchange, BenchError> {
-        let first = self.seids.len() as u32 + 1;
+        let first = self.used + 1;
         let kind = self.kind;
         let requests =
             (first..first + count).map(|number| move |sequence| kind.establishment(number, sequence));
         let exchange = self.smf.ask(Operation::Establish, requests, window)?;
+        self.established(first, count, &exchange);
+        Ok(exchange)
+    }
+
+    /// Sessions of so many UE addresses were asked for.
+    fn established(&mut self, first: u32, count: u32, exchange: &Exchange) {
+        self.used = first + count - 1;
+        let kind = self.kind;
         self.seids.extend(exchange.answers.iter().filter_map(|answer| up_seid(answer)));
         let free = traffic::SESSIONS.saturating_sub(self.tunnels.len());
         match kind {
@@ -230,7 +331,11 @@ impl UpfSide {
                 self.tunnels.extend(tunnels);
             }
         }
-        Ok(exchange)
+    }
+
+    /// Packets that the UPF has sent on N6.
+    fn forwarded(&self) -> u64 {
+        self.running.counters.iter().skip(1).map(|counters| counters.value(Counter::Tx)).sum()
     }
 
     fn trial(
@@ -241,54 +346,93 @@ impl UpfSide {
         options: &Options,
         report: &mut Report,
     ) -> Result<(), BenchError> {
-        let traffic = Traffic::begin(&self.gnb, &self.tunnels, load.packets)?;
         let control = self.running.all.clone().without(&self.running.packets);
         let before = (control.cpu_time()?, self.running.packets.cpu_time()?);
-        let exchange = match operation {
-            Operation::Establish => self.establish(self.measured, load.window)?,
-            _ => {
-                let there = self.seids.len() as u64;
-                let numbers = (turn * self.measured..(turn + 1) * self.measured)
-                    .map(|at| (u64::from(at) * STRIDE % there) as u32);
-                let seids = &self.seids;
-                let requests = numbers.map(|number| {
-                    let seid = seids.get(number as usize).copied().unwrap_or(Seid(0));
-                    move |sequence| match operation {
-                        Operation::Delete => requests::deletion(seid, sequence),
-                        Operation::Handover => requests::handover(seid, number, 1, sequence),
-                        Operation::Activate | Operation::Establish => {
-                            requests::handover(seid, number, 0, sequence)
-                        }
+        let forwarded_before = self.forwarded();
+        let count = load.requests(self.measured);
+        let (exchange, sent) = match load.pace {
+            Pace::InFlight(window) => {
+                let traffic = Traffic::begin(&self.gnb, &self.tunnels, load.packets)?;
+                let exchange = match operation {
+                    Operation::Establish => self.establish(count, window)?,
+                    _ => {
+                        let requests = self.requests(operation, turn, count);
+                        self.smf.ask(operation, requests.into_iter(), window)?
                     }
-                });
-                self.smf.ask(operation, requests, load.window)?
+                };
+                let packets = traffic.end(exchange.wall);
+                (exchange, packets as f64)
+            }
+            Pace::Rate(rate) => {
+                let packets = traffic::packets(&self.tunnels)?;
+                let beside = PacketsBeside { socket: &self.gnb, packets: &packets, rate: load.packets };
+                let requests = self.requests(operation, turn, count);
+                let span = Duration::from_secs_f64(f64::from(count) / rate as f64);
+                let pace = (rate, span);
+                let (exchange, sent) = self.smf.ask_at(operation, requests.into_iter(), pace, &beside)?;
+                if operation == Operation::Establish {
+                    self.established(self.used + 1, count, &exchange);
+                }
+                (exchange, sent as f64 / span.as_secs_f64())
             }
         };
-        let packets = traffic.end(exchange.wall);
+        let packets = sent as u64;
+        let forwarded = (self.forwarded() - forwarded_before) as f64 / exchange.wall.as_secs_f64();
+        let answered = u64::from(count) - exchange.lost;
         let each = |after: Duration, before: Duration| {
-            Cell::nanos(after.saturating_sub(before).as_secs_f64() * 1e9 / f64::from(self.measured))
+            Cell::nanos(after.saturating_sub(before).as_secs_f64() * 1e9 / answered.max(1) as f64)
         };
         if options.operation.contains(&operation) {
-            let latency = exchange.latency.percentiles([500, 990]);
+            let latency = exchange.latency.percentiles([500, 990, 999]);
             let micros = |index: usize| -> Cell {
                 latency.and_then(|all| all.get(index).copied()).map(|micros| Cell::Number(micros, 1)).into()
             };
-            let rate = f64::from(self.measured) / exchange.wall.as_secs_f64() / 1e3;
+            let rate = answered as f64 / exchange.wall.as_secs_f64() / 1e3;
+            let (in_flight, offered) = match load.pace {
+                Pace::InFlight(window) => (Cell::Count(window as u64), Cell::Missing),
+                Pace::Rate(rate) => (Cell::Missing, Cell::Number(rate as f64 / 1e3, 1)),
+            };
+            let kept = if packets == 0 { Cell::Missing } else { Cell::Number(100.0 * forwarded / sent, 1) };
             report.row([
                 Count(self.sessions.into()).into(),
                 self.kind.name().into(),
                 operation.to_string().into(),
-                Cell::Count(load.window as u64),
+                in_flight,
+                offered,
                 Cell::Count(packets),
+                kept,
                 Cell::Number(rate, 1),
                 each(control.cpu_time()?, before.0),
                 each(self.running.packets.cpu_time()?, before.1),
                 micros(0),
                 micros(1),
+                micros(2),
                 Cell::Count(exchange.repeated),
+                Cell::Count(exchange.lost),
             ]);
         }
         Ok(())
+    }
+
+    /// Requests of an operation about sessions all over the table, or about new ones.
+    fn requests(
+        &self,
+        operation: Operation,
+        turn: u32,
+        count: u32,
+    ) -> Vec<impl FnOnce(u32) -> Vec<u8> + use<>> {
+        let (kind, used, there) = (self.kind, self.used, self.seids.len().max(1) as u64);
+        let of = |at: u32| {
+            let place = (u64::from(turn * self.measured + at) * STRIDE % there) as u32;
+            let seid = self.seids.get(place as usize).copied().unwrap_or(Seid(0));
+            move |sequence| match operation {
+                Operation::Establish => kind.establishment(used + 1 + at, sequence),
+                Operation::Delete => requests::deletion(seid, sequence),
+                Operation::Handover => requests::handover(seid, place, 1, sequence),
+                Operation::Activate => requests::handover(seid, place, 0, sequence),
+            }
+        };
+        (0..count).map(of).collect()
     }
 }
 

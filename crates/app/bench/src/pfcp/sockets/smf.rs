@@ -5,12 +5,15 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Header, HeartbeatResponse, Message, MessageType, RecoveryTimeStamp};
+use causeway_ports::udp::{DatagramReceiver, DatagramSender};
 use causeway_types::NtpSeconds;
 use causeway_upf::config::PFCP_PORT;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::super::{Operation, is_accepted, requests};
 use crate::BenchError;
-use crate::kit::Samples;
+use crate::kit::{self, Samples};
 
 /// How long an answer may take before its request is sent again.
 const T1: Duration = Duration::from_secs(1);
@@ -20,6 +23,9 @@ const N1: u32 = 5;
 
 /// Octets of the longest answer.
 const DATAGRAM: usize = 4096;
+
+/// How long an answer may take when requests are sent at a rate and none is repeated.
+const LATE: Duration = Duration::from_secs(1);
 
 /// Sequence numbers have 24 bits.
 const SEQUENCE: u32 = 0x00ff_ffff;
@@ -43,6 +49,18 @@ pub(crate) struct Exchange {
     pub(crate) answers: Vec<Vec<u8>>,
     /// Requests that were sent again.
     pub(crate) repeated: u64,
+    /// Requests without an answer.
+    pub(crate) lost: u64,
+}
+
+/// Packets of UEs that are sent beside requests, in turn.
+pub(super) struct PacketsBeside<'a> {
+    /// The socket of the gNB.
+    pub(super) socket: &'a UdpSocket,
+    /// The packets; none: nothing is sent.
+    pub(super) packets: &'a [Vec<u8>],
+    /// In a second.
+    pub(super) rate: u64,
 }
 
 impl Smf {
@@ -119,17 +137,23 @@ impl Smf {
             latency: Samples::default(),
             answers: vec![Vec::new(); ready.len()],
             repeated: 0,
+            lost: 0,
         };
         let mut sent: Vec<Instant> = Vec::with_capacity(ready.len());
         let (mut answered, mut silences) = (0, 0);
-        let mut buffer = [0; DATAGRAM];
+        let to = self.socket.peer_addr().map_err(BenchError::io("look at the socket of the SMF"))?;
+        // One system call sends and receives many, so that the generator is no slower than the UPF.
+        let (mut outbox, mut inbox) = (DatagramSender::new(false), DatagramReceiver::default());
         let start = Instant::now();
         while answered < ready.len() {
-            for request in ready.get(sent.len()..ready.len().min(answered + window)).unwrap_or_default() {
-                sent.push(Instant::now());
-                self.send(request)?;
+            let due = ready.get(sent.len()..ready.len().min(answered + window)).unwrap_or_default();
+            if !due.is_empty() {
+                due.iter().for_each(|request| outbox.put(to, request.clone()));
+                sent.resize(sent.len() + due.len(), Instant::now());
+                // What the kernel has no room for is lost like on a wire.
+                outbox.send(&self.socket, |_, _| {});
             }
-            let Some((sequence, len)) = self.receive(&mut buffer)? else {
+            if !self.wait(T1)? {
                 silences += 1;
                 if silences > N1 {
                     break;
@@ -140,14 +164,23 @@ impl Smf {
                     exchange.repeated += 1;
                 }
                 continue;
-            };
-            let at = (sequence.wrapping_sub(first) & SEQUENCE) as usize;
-            if let (Some(answer), Some(sent)) = (exchange.answers.get_mut(at), sent.get(at))
-                && answer.is_empty()
-            {
-                exchange.latency.add(sent.elapsed().as_secs_f64() * 1e6);
-                *answer = buffer.get(..len).unwrap_or_default().to_vec();
-                answered += 1;
+            }
+            match inbox.fill(&self.socket) {
+                Err(error) if error.kind() != ErrorKind::WouldBlock => {
+                    return Err(BenchError::io("receive a response")(error));
+                }
+                _ => {}
+            }
+            while let Some((_, octets)) = inbox.take() {
+                let Some(sequence) = self.answered(octets)? else { continue };
+                let at = (sequence.wrapping_sub(first) & SEQUENCE) as usize;
+                if let (Some(answer), Some(sent)) = (exchange.answers.get_mut(at), sent.get(at))
+                    && answer.is_empty()
+                {
+                    exchange.latency.add(sent.elapsed().as_secs_f64() * 1e6);
+                    *answer = octets.to_vec();
+                    answered += 1;
+                }
             }
         }
         exchange.wall = start.elapsed();
@@ -156,6 +189,65 @@ impl Smf {
             return Err(BenchError::NotAccepted { what: operation.to_string(), accepted, of: ready.len() });
         }
         Ok(exchange)
+    }
+
+    /// Sends so many requests in a second, whether answers come or not, and packets of UEs between them; none is repeated. The latency
+    /// of a request counts from the time at which it is due. Returns the packets sent, too.
+    pub(super) fn ask_at<R: FnOnce(u32) -> Vec<u8>>(
+        &mut self,
+        operation: Operation,
+        requests: impl Iterator<Item = R>,
+        (rate, span): (u64, Duration),
+        beside: &PacketsBeside<'_>,
+    ) -> Result<(Exchange, u64), BenchError> {
+        let first = self.sequence.wrapping_add(1) & SEQUENCE;
+        let mut ready = Vec::new();
+        for request in requests {
+            ready.push(request(self.next_sequence()));
+        }
+        let (mut latency, mut answers) = (Samples::default(), vec![Vec::new(); ready.len()]);
+        self.socket.set_nonblocking(true).map_err(BenchError::io("set a socket up"))?;
+        let due = |number: usize, rate: u64| Duration::from_secs_f64(number as f64 / rate.max(1) as f64);
+        let mut packets = beside.packets.iter().cycle();
+        let has_packets = beside.rate > 0 && !beside.packets.is_empty();
+        let (mut sent, mut sent_packets, mut answered) = (0, 0, 0);
+        let mut buffer = [0; DATAGRAM];
+        let start = Instant::now();
+        let mut last = start.elapsed();
+        loop {
+            let now = start.elapsed();
+            if sent < ready.len() && now >= due(sent, rate) {
+                self.send(&ready[sent])?;
+                sent += 1;
+                last = now;
+            }
+            if has_packets && now < span && now >= due(sent_packets, beside.rate) {
+                if let Some(packet) = packets.next() {
+                    kit::send(beside.socket, packet)?;
+                }
+                sent_packets += 1;
+                last = now;
+            }
+            while let Some((sequence, len)) = self.receive(&mut buffer)? {
+                let at = (sequence.wrapping_sub(first) & SEQUENCE) as usize;
+                if let Some(answer) = answers.get_mut(at).filter(|answer| answer.is_empty()) {
+                    latency.add(start.elapsed().saturating_sub(due(at, rate)).as_secs_f64() * 1e6);
+                    *answer = buffer.get(..len).unwrap_or_default().to_vec();
+                    answered += 1;
+                }
+            }
+            let is_over = sent == ready.len() && now >= span;
+            if is_over && (answered == ready.len() || now > last + LATE) {
+                break;
+            }
+        }
+        self.socket.set_nonblocking(false).map_err(BenchError::io("set a socket up"))?;
+        let accepted = answers.iter().filter(|answer| is_accepted(answer)).count();
+        if accepted < answered {
+            return Err(BenchError::NotAccepted { what: operation.to_string(), accepted, of: answered });
+        }
+        let lost = (ready.len() - answered) as u64;
+        Ok((Exchange { wall: span, latency, answers, repeated: 0, lost }, sent_packets as u64))
     }
 
     /// What the kernel has no room for is lost like on a wire.
@@ -178,15 +270,34 @@ impl Smf {
                 }
                 Err(error) => return Err(BenchError::io("receive a response")(error)),
             };
-            let Ok((header, ..)) = Header::decode(buffer.get(..len).unwrap_or_default()) else { continue };
-            if header.message_type != MessageType::HeartbeatRequest.code() {
-                return Ok(Some((header.sequence, len)));
+            if let Some(sequence) = self.answered(buffer.get(..len).unwrap_or_default())? {
+                return Ok(Some((sequence, len)));
             }
-            let stamp = RecoveryTimeStamp(self.since);
-            let mut answer = Vec::new();
-            // It is no longer than a datagram.
-            let _ = Message::from(HeartbeatResponse::new(stamp)).encode(None, header.sequence, &mut answer);
-            self.send(&answer)?;
+        }
+    }
+
+    /// The sequence number of an answer. A request of the UPF is answered.
+    fn answered(&self, octets: &[u8]) -> Result<Option<u32>, BenchError> {
+        let Ok((header, ..)) = Header::decode(octets) else { return Ok(None) };
+        if header.message_type != MessageType::HeartbeatRequest.code() {
+            return Ok(Some(header.sequence));
+        }
+        let stamp = RecoveryTimeStamp(self.since);
+        let mut answer = Vec::new();
+        // It is no longer than a datagram.
+        let _ = Message::from(HeartbeatResponse::new(stamp)).encode(None, header.sequence, &mut answer);
+        self.send(&answer)?;
+        Ok(None)
+    }
+
+    /// Waits for a datagram. `false`: none has come.
+    fn wait(&self, time: Duration) -> Result<bool, BenchError> {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
+            Err(Errno::INTR) => Ok(true),
+            ready => ready
+                .map(|count| count > 0)
+                .map_err(|errno| BenchError::io("wait for a response")(errno.into())),
         }
     }
 }

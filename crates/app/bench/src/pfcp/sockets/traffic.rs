@@ -49,7 +49,7 @@ impl Traffic {
     /// Begins to send so many packets in a second by the tunnels of the first sessions, in turn.
     pub(super) fn begin(gnb: &UdpSocket, tunnels: &[Teid], rate: u64) -> Result<Self, BenchError> {
         let (is_over, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let packets: Vec<_> = tunnels.iter().zip(0..).map(packet).collect::<Result<_, _>>()?;
+        let packets = packets(tunnels)?;
         if rate == 0 || packets.is_empty() {
             return Ok(Self { is_over, sent, thread: None });
         }
@@ -96,6 +96,11 @@ impl Drop for Traffic {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// A packet of each of these tunnels, which are those of the first sessions.
+pub(super) fn packets(tunnels: &[Teid]) -> Result<Vec<Vec<u8>>, BenchError> {
+    tunnels.iter().zip(0..).map(packet).collect()
 }
 
 /// A G-PDU with a packet of a session's UE to the server.

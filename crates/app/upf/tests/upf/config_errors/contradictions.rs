@@ -189,6 +189,16 @@ fn contradictions() {
             "4: upf.pfcp.accelerate: upf.dataplane switch has no packet thread that could answer: remove the key, or use fastpath",
         ),
         (
+            "upf:\n  pfcp:\n    mode: af_xdp\n    server:\n      - address: 192.0.2.1\n",
+            "3: upf.pfcp.mode: mode af_xdp is for N4 in a packet thread: add upf.pfcp.accelerate: true, or use mode udp\n\
+             upf.yaml:5: upf.pfcp.server[0].dev: missing: mode af_xdp needs the interface of the address",
+        ),
+        (
+            "upf:\n  pfcp:\n    mode: af_xdp\n    accelerate: true\n    server:\n      - dev: eth1\n        address: 192.0.2.1\n  \
+             gtpu:\n    mode: af_xdp\n    server:\n      - dev: eth1\n",
+            "6: upf.pfcp.server[0].dev: eth1 is given twice, first as upf.gtpu.server[0].dev",
+        ),
+        (
             "upf:\n  dataplane: switch\n  routing:\n    decrement_ttl: false\n",
             "4: upf.routing.decrement_ttl: upf.dataplane switch always decrements the TTL: remove the key, or use another data plane",
         ),

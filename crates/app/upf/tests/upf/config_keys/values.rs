@@ -36,6 +36,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.pfcp.smf[].set", "set1.example.org"),
     ("upf.pfcp.max_associations", "2"),
     ("upf.pfcp.accelerate", "true"),
+    ("upf.pfcp.mode", "af_xdp"),
     ("upf.gtpu.mode", "tpacket"),
     ("upf.gtpu.server[].address", "192.0.2.7"),
     ("upf.gtpu.server[].dev", "eth1"),

@@ -6,14 +6,18 @@ use std::os::fd::{AsFd, AsRawFd};
 use causeway_types::IpNet;
 
 use super::asm::{AsmError, Assembler, Helper, Label, Op, Reg, Size, When};
-use crate::outer::GTPU_PORT;
 use crate::sys::bpf::Instruction;
 
 /// The frames to deliver. The Ethernet address is not checked: it may change while the program runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
-    /// GTP-U to these addresses, in packets without IP options, extension headers, fragmentation and VLAN tag.
-    Gtpu(Vec<IpAddr>),
+    /// Datagrams to a UDP port of these addresses, in packets without IP options, extension headers, fragmentation and VLAN tag.
+    Udp {
+        /// The port.
+        port: u16,
+        /// The addresses.
+        addresses: Vec<IpAddr>,
+    },
     /// IP packets, without VLAN tag, to these prefixes, but not to the addresses of this host in `except`.
     Prefixes {
         /// The prefixes of UEs.
@@ -112,13 +116,13 @@ impl Builder {
 
     fn v4(&mut self, wanted: &Wanted) {
         match wanted {
-            Wanted::Gtpu(addresses) => {
+            Wanted::Udp { port, addresses } => {
                 self.require_len(V4_UDP + UDP);
                 self.require(Size::Octet, IP, None, 0x45);
                 // More fragments, or not the first.
                 self.require(Size::Half, V4_FRAGMENT, Some(half(0x3fff)), 0);
                 self.require(Size::Octet, V4_PROTOCOL, None, UDP_PROTOCOL);
-                self.require(Size::Half, V4_UDP + UDP_PORT, None, half(GTPU_PORT));
+                self.require(Size::Half, V4_UDP + UDP_PORT, None, half(*port));
                 self.destinations(
                     addresses.iter().map(|ip| IpNet::from(*ip)),
                     V4_DESTINATION,
@@ -138,11 +142,11 @@ impl Builder {
 
     fn v6(&mut self, wanted: &Wanted) {
         match wanted {
-            Wanted::Gtpu(addresses) => {
+            Wanted::Udp { port, addresses } => {
                 self.require_len(V6_UDP + UDP);
                 self.require(Size::Octet, IP, Some(0xf0), 0x60);
                 self.require(Size::Octet, V6_NEXT, None, UDP_PROTOCOL);
-                self.require(Size::Half, V6_UDP + UDP_PORT, None, half(GTPU_PORT));
+                self.require(Size::Half, V6_UDP + UDP_PORT, None, half(*port));
                 self.destinations(
                     addresses.iter().map(|ip| IpNet::from(*ip)),
                     V6_DESTINATION,

@@ -49,7 +49,11 @@ impl Loaded {
 }
 
 fn gtpu() -> Wanted {
-    Wanted::Gtpu(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()])
+    of_port(outer::GTPU_PORT)
+}
+
+fn of_port(port: u16) -> Wanted {
+    Wanted::Udp { port, addresses: vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()] }
 }
 
 fn pools() -> Wanted {
@@ -76,7 +80,7 @@ fn oracle(wanted: &Wanted, frame: &[u8]) -> bool {
         Wanted::Prefixes { pools, except } => {
             pools.iter().any(|net| net.contains(&dst)) && !except.contains(&dst)
         }
-        Wanted::Gtpu(addresses) => {
+        Wanted::Udp { port, addresses } => {
             let v4 = dst.is_ipv4();
             let plain = if v4 {
                 packet[0] & 15 == 5 && packet[6] & 0x3f == 0 && packet[7] == 0 && packet[9] == 17
@@ -84,7 +88,7 @@ fn oracle(wanted: &Wanted, frame: &[u8]) -> bool {
                 packet[6] == 17
             };
             let udp = if v4 { &packet[20..] } else { &packet[40..] };
-            plain && udp.len() >= 8 && udp[2..4] == [8, 104] && addresses.contains(&dst)
+            plain && udp.len() >= 8 && udp[2..4] == port.to_be_bytes() && addresses.contains(&dst)
         }
     }
 }
@@ -136,6 +140,17 @@ fn only_simple_gtpu_to_local_addresses_is_delivered() {
     assert!(program.takes(&change(&v4, 20, 0x40)));
 }
 
+// Input:  a program for PFCP; PFCP to a local address, to another one, and GTP-U.
+// Output: only the first is delivered.
+#[test]
+fn another_port_is_delivered_alone() {
+    let Some(program) = loaded("another_port_is_delivered_alone", &of_port(8805)) else { return };
+    assert!(program.takes(&frame("192.0.2.1:8805")) && program.takes(&frame("[2001:db8::1]:8805")));
+    for other in ["192.0.2.2:8805", "192.0.2.1:2152", "[2001:db8::1]:2152"] {
+        assert!(!program.takes(&frame(other)), "{other}");
+    }
+}
+
 // Input:  packets to addresses inside, at the edges of and outside the pools, and to a local one inside a pool.
 // Output: those inside are delivered, except the local one; options and fragments do not matter towards a UE.
 #[test]
@@ -181,6 +196,8 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let destinations = [
         "192.0.2.1:2152",
         "[2001:db8::1]:2152",
+        "192.0.2.1:8805",
+        "[2001:db8::1]:8805",
         "192.0.2.3:2152",
         "10.45.0.2:2152",
         "10.45.0.1:9",
@@ -209,7 +226,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 //         accept are always delivered.
 #[test]
 fn kernel_and_oracle_agree_on_hostile_frames() {
-    for wanted in [gtpu(), pools()] {
+    for wanted in [gtpu(), of_port(8805), pools()] {
         let Some(program) = loaded("kernel_and_oracle_agree_on_hostile_frames", &wanted) else { return };
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(4096));
         let result = runner.run(&hostile(), |frame| {
@@ -235,6 +252,6 @@ fn accepted(wanted: &Wanted, frame: &[u8]) -> bool {
         [0x86, 0xdd] => frame.get(20) == Some(&17),
         _ => false,
     };
-    let Wanted::Gtpu(addresses) = wanted else { return false };
-    plain && crate::ethernet::receive_filter::gtpu(&received, MacAddr([2; 6]), addresses).is_ok()
+    let Wanted::Udp { port, addresses } = wanted else { return false };
+    plain && crate::ethernet::receive_filter::datagram(&received, MacAddr([2; 6]), (addresses, *port)).is_ok()
 }
