@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::ExperimentError;
 use crate::accel;
 use crate::gaming::{fig40, fig41, fig42, table8};
-use crate::heavy::{fig18, fig30, fig31, fig32, fig33};
+use crate::heavy::{fig18, fig30, fig31, fig32, fig33, fig35};
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
 use crate::hybrid::{share, thesis};
 use crate::outcome::Outcome;
@@ -61,6 +61,8 @@ pub enum Experiment {
     HhFig32,
     /// Octets between switch and controller, and the delay of reports
     HhFig33,
+    /// Completion of delay-critical flows, with heavy hitters in the same queue and in a lower one
+    HhFig35,
     /// All experiments on heavy hitters, on one page
     Hh,
     /// Rate and latency of the memory path of X-PLANE, over the model of external memory
@@ -128,6 +130,10 @@ pub struct Common {
     /// Folder with cloud-gaming/ and captures/, for cloud gaming; without it, rows of real flows are missing
     #[arg(long, value_name = "FOLDER", env = "CAUSEWAY_DATA")]
     pub data: Option<PathBuf>,
+    /// Packets for the experiments on heavy hitters instead of generated ones: a pcap, a pcapng, or a CSV with time, source,
+    /// destination, `source_port`, `destination_port`, protocol and octets
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// 1,000 UEs, or a twentieth of the flows, and a short time, to check that it works; the figures mean little
     #[arg(long)]
     pub quick: bool,
@@ -146,7 +152,9 @@ impl Common {
             return format!("causeway experiment {name} --seed {seed}{}{quick}", data.unwrap_or_default());
         }
         if experiment.subject() != Subject::Hip4 {
-            return format!("causeway experiment {name} --seed {seed}{only}{quick}");
+            let trace = self.trace.as_ref().map(|file| format!(" --trace '{}'", file.display()));
+            let trace = trace.unwrap_or_default();
+            return format!("causeway experiment {name} --seed {seed}{trace}{only}{quick}");
         }
         format!(
             "causeway experiment {name}{ues} --seed {seed} --runs {runs} --seconds {seconds}{only}{quick}"
@@ -236,9 +244,15 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), ExperimentE
         return write!(out, "{}", list()).map_err(writing());
     };
     arguments.common.check()?;
+    if let Some(file) = arguments.common.trace.as_ref().filter(|_| !experiment.has_trace()) {
+        let (what, given) = ("--trace", file.display().to_string());
+        let allowed = "for hh and hh-fig18 to hh-fig33 alone";
+        return Err(ExperimentError::OutOfRange { what, given, allowed });
+    }
     let mut progress = Progress::new();
     let mut outcomes = Vec::new();
-    for experiment in experiment.parts() {
+    let has_trace = arguments.common.trace.is_some();
+    for experiment in experiment.parts().into_iter().filter(|part| !has_trace || part.has_trace()) {
         let rows = Rows::new(&arguments.out, &experiment.name())?;
         let outcome = experiment.run(&arguments.common, &rows, &mut progress)?;
         outcome.write(&arguments.out)?;
@@ -268,12 +282,19 @@ impl Experiment {
                 Self::XplaneFig17,
                 Self::XplaneFig18,
             ],
-            Self::Hh => vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33],
+            Self::Hh => {
+                vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33, Self::HhFig35]
+            }
             Self::Accel => vec![Self::AccelTable1, Self::AccelFig8, Self::AccelFig9],
             Self::Gaming => vec![Self::GamingFig40, Self::GamingFig41, Self::GamingFig42, Self::GamingTable8],
             Self::Hybrid => vec![Self::HybridShare, Self::HybridThesis],
             one => vec![one],
         }
+    }
+
+    /// It passes a trace through detectors, which may be a user's.
+    fn has_trace(self) -> bool {
+        self.subject() == Subject::HeavyHitters && self != Self::HhFig35
     }
 
     const fn subject(self) -> Subject {
@@ -284,9 +305,13 @@ impl Experiment {
             | Self::Hip4Fig11
             | Self::Hip4Fig12
             | Self::Hip4Table4 => Subject::Hip4,
-            Self::Hh | Self::HhFig18 | Self::HhFig30 | Self::HhFig31 | Self::HhFig32 | Self::HhFig33 => {
-                Subject::HeavyHitters
-            }
+            Self::Hh
+            | Self::HhFig18
+            | Self::HhFig30
+            | Self::HhFig31
+            | Self::HhFig32
+            | Self::HhFig33
+            | Self::HhFig35 => Subject::HeavyHitters,
             Self::AccelTable1 | Self::AccelFig8 | Self::AccelFig9 | Self::Accel => Subject::Accel,
             Self::XplaneMemory
             | Self::XplaneTable1
@@ -322,6 +347,7 @@ impl Experiment {
             Self::HhFig31 | Self::Hh => fig31::run(common, rows, progress),
             Self::HhFig32 => fig32::run(common, rows, progress),
             Self::HhFig33 => fig33::run(common, rows, progress),
+            Self::HhFig35 => fig35::run(common, rows, progress),
             Self::XplaneMemory => xplane::memory::run(common, rows, progress),
             Self::AccelTable1 => accel::table1::run(common, rows, progress),
             Self::AccelFig8 => accel::fig8::run(common, rows, progress),

@@ -177,6 +177,36 @@ pub mod hybrid {
     );
 }
 
+/// The port that heavy hitters and delay-critical flows share.
+pub mod bottleneck {
+    use super::{Parameter, parameter};
+
+    const USED_BY: &str = "hh-fig35";
+
+    /// The port.
+    pub const PORT: Parameter =
+        parameter("port that is shaped", 1e9, "bit/s", USED_BY, "S. K. Singh's thesis, section 4.6.1");
+    /// A queue of it.
+    pub const QUEUE: Parameter = parameter(
+        "packets in a queue of that port",
+        1000.0,
+        "",
+        USED_BY,
+        "an assumption: 12 ms of packets of 1,500 octets",
+    );
+    /// The round trip of TCP without queues.
+    pub const ROUND_TRIP: Parameter = parameter(
+        "round trip of TCP, on idle links",
+        20e6,
+        "ns",
+        USED_BY,
+        "an assumption: a server in the Internet",
+    );
+    /// A timeout of TCP.
+    pub const TIMEOUT: Parameter =
+        parameter("timeout of TCP", 200e6, "ns", USED_BY, "an assumption: the least of Linux");
+}
+
 /// The driver of HiP4-UPF, over PCIe.
 pub mod driver {
     use super::{Parameter, Span, Timing, parameter};
@@ -222,7 +252,7 @@ pub mod driver {
 }
 
 /// All of them, in the order of the documentation.
-pub const ALL: [Parameter; 20] = [
+pub const ALL: [Parameter; 24] = [
     accel_switch::PORT,
     accel_switch::FULL_PORT,
     accel_switch::QUEUE,
@@ -239,6 +269,10 @@ pub const ALL: [Parameter; 20] = [
     xplane::SPREAD,
     hybrid::CHANGES,
     hybrid::STAY,
+    bottleneck::PORT,
+    bottleneck::QUEUE,
+    bottleneck::ROUND_TRIP,
+    bottleneck::TIMEOUT,
     driver::READ_CALL,
     driver::READ_ENTRY,
     driver::WRITE_CALL,
@@ -261,7 +295,10 @@ mod tests {
 
     fn line(parameter: &Parameter) -> String {
         let Parameter { name, value, unit, used_by, source } = parameter;
-        let value = format!("{}{unit}", short(*value));
+        let value = match *unit {
+            "ns" if *value >= 1e6 => format!("{} ms", value / 1e6),
+            unit => format!("{}{unit}", short(*value)),
+        };
         format!("| {name} | {} | {used_by} | {source} |\n", value.trim_end())
     }
 

@@ -319,6 +319,25 @@ fn sliding(target: Target, sub_windows: u8, ways: u8, seed: u64) -> SlidingConfi
     }
 }
 
+/// The general form as a running UPF has it, whose threshold is at most 256 units: so one sub-window is enough for a fast flow.
+///
+/// # Errors
+/// [`ExperimentError::Detector`] when the threshold cannot be reached.
+pub(super) fn running(
+    octets: usize,
+    target: Target,
+    seed: u64,
+) -> Result<Box<dyn Detector>, ExperimentError> {
+    let shift = (0..15).find(|shift| target.threshold >> shift <= 256).unwrap_or(15);
+    let unit = match target.amount {
+        Amount::Packets => Unit::Packets(shift),
+        Amount::Octets => Unit::Octets(shift),
+    };
+    let mut config = SlidingConfig { unit, ..sliding(target, 4, 4, seed) };
+    config.slots = octets * 8 / config.slot_bits();
+    Ok(Box::new(Sliding::new(&config)?))
+}
+
 /// Exact counts as a detector.
 struct Exact {
     counts: Disjoint,

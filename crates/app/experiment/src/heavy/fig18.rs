@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use causeway_show::{Cell, Column, Progress, Table};
 use causeway_types::Span;
 
+use super::Size;
 use super::spread::Spread;
 use super::trace::{Profile, Trace};
 use super::truth::{Amount, Disjoint};
-use super::{GENERATED, Size};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::Outcome;
@@ -30,7 +30,7 @@ type Measured = Vec<Vec<[f64; 4]>>;
 /// # Errors
 /// [`ExperimentError`] when results cannot be written.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
-    let size = Size::of(common);
+    let size = Size::of(common)?;
     let seconds = size.seconds[2];
     let measured: Vec<Measured> = rows.measure(
         &size.seeds,
@@ -44,7 +44,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         name: "hh-fig18",
         title: "Heavy hitters by the beginning of the window (thesis, figure 18)".into(),
         conditions: vec![
-            ("trace", format!("backbone (like CAIDA16), {}, {seconds} s", size.scale_in_words())),
+            ("trace", format!("{}, {seconds} s", size.traces_in_words("backbone (like CAIDA16)"))),
             ("counted", "packets of all flows, exactly, in disjoint seconds".into()),
             ("seeds", size.trace_seeds_in_words()),
         ],
@@ -53,7 +53,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         notes: vec![
             "The thesis: shifts of 0.2 to 0.6 s change the result by 10 to 30 %. Here a flow is compared second by second: it is lost if it is \
              heavy in a second but not in the one that begins later, and new the other way round; changed is the sum of both.".into(),
-            GENERATED.into(),
+            size.note(),
         ],
         charts: Vec::new(),
         details: Vec::new(),

@@ -8,7 +8,7 @@ use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
 use super::tuning::{Purpose, Search};
-use super::{COMPETITORS, GENERATED, Size, methods};
+use super::{COMPETITORS, Size, methods};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
@@ -24,14 +24,15 @@ const PROFILES: [Profile; 3] = [Profile::BACKBONE, Profile::WIDE, Profile::DATA_
 /// # Errors
 /// [`ExperimentError`] when a method's name is unknown, or results cannot be written.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
-    let size = Size::of(common);
+    let size = Size::of(common)?;
     let methods = methods(common)?;
     let target = Target::megabits(Amount::Packets, 1);
     let seconds = [size.seconds[2]];
+    let profiles = size.profiles(&PROFILES);
     let mut search = Search::default();
     // For each profile, method and seed.
     let measured: Vec<Vec<Vec<Score>>> = rows.measure(
-        &PROFILES,
+        &profiles,
         |profile| {
             let (name, profile) = (profile.name, size.profile(*profile));
             let octets = size.octets(MEMORY);
@@ -56,23 +57,23 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             }
             Ok(scores)
         },
-        |measured| table(&methods, measured),
+        |measured| table(&methods, &profiles, measured),
     )?;
     Ok(Outcome {
         name: "hh-fig30",
         title: "Heavy hitters missed because of windows (thesis, figure 30)".into(),
         conditions: vec![
-            ("traces", format!("as many packets and flows as CAIDA16, MAWI20 and IMC10; {}", size.scale_in_words())),
+            ("traces", size.traces_in_words("as many packets and flows as CAIDA16, MAWI20 and IMC10")),
             ("heavy", "at least 125 packets in any second".into()),
             ("memory", format!("{MEMORY} KiB, so that little is missed for want of it")),
             ("time", format!("{} s", seconds[0])),
             ("seeds", size.seeds_in_words()),
         ],
-        table: table(&methods, &measured),
-        goals: goals(&methods, &measured),
+        table: table(&methods, &profiles, &measured),
+        goals: size.goals(goals(&methods, &measured)),
         notes: vec![
             "The thesis has 0.2 to 5 % for its detector, and up to 20 % for others; it does not say how many of the reports were wrong.".into(),
-            GENERATED.into(),
+            size.note(),
             COMPETITORS.into(),
         ],
         charts: Vec::new(),
@@ -84,9 +85,9 @@ fn missed(scores: &[Score]) -> Spread {
     scores.iter().map(|score| (1.0 - score.recall()) * 100.0).collect()
 }
 
-fn table(methods: &[Method], measured: &[Vec<Vec<Score>>]) -> Table {
+fn table(methods: &[Method], profiles: &[Profile], measured: &[Vec<Vec<Score>>]) -> Table {
     let mut columns = vec![Column::new("detector")];
-    for profile in PROFILES.iter().take(measured.len()) {
+    for profile in profiles.iter().take(measured.len()) {
         columns.push(Column::of(&format!("missed, {}", profile.name), "%"));
         columns.push(Column::of("all seeds", "%"));
         columns.push(Column::of("wrong reports", "%"));

@@ -8,7 +8,7 @@ use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
 use super::tuning::{Purpose, Search};
-use super::{COMPETITORS, GENERATED, Size, methods};
+use super::{COMPETITORS, Size, methods};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
@@ -40,7 +40,7 @@ impl Entry {
 /// # Errors
 /// [`ExperimentError`] when a method's name is unknown, or results cannot be written.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
-    let size = Size::of(common);
+    let size = Size::of(common)?;
     let methods = methods(common)?;
     let target = Target::megabits(Amount::Packets, 1);
     let profile = size.profile(Profile::BACKBONE);
@@ -87,14 +87,14 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         name: "hh-fig31",
         title: "Precision and recall by memory (thesis, figure 31)".into(),
         conditions: vec![
-            ("trace", format!("{} (like {}), {}", profile.name, profile.like, size.scale_in_words())),
+            ("trace", size.traces_in_words(&format!("{} (like {})", profile.name, profile.like))),
             ("heavy", "at least 125 packets in any second: 1 Mbit/s in packets of 1000 octets".into()),
             ("scores", "sets of flows over the whole time".into()),
             ("seeds", size.seeds_in_words()),
         ],
         table: table(&all, &size),
-        goals,
-        notes: vec![GENERATED.into(), COMPETITORS.into()],
+        goals: size.goals(goals),
+        notes: vec![size.note(), COMPETITORS.into()],
         charts: size
             .seconds
             .iter()
@@ -183,7 +183,8 @@ fn conditions(
     columns.extend(["precision", "P, all seeds", "recall", "R, all seeds", "F1"].map(Column::new));
     let mut table = Table::new(columns);
     let mut goals = Vec::new();
-    for bursty in if ours.is_empty() { &[][..] } else { &[0.0, 0.5, 0.9] } {
+    // The share of bursty flows of a user's trace is what it is.
+    for bursty in if ours.is_empty() || size.given.is_some() { &[][..] } else { &[0.0, 0.5, 0.9] } {
         let profile = size.profile(Profile::BACKBONE).with_bursty(*bursty);
         for amount in [Amount::Packets, Amount::Octets] {
             let target = Target::megabits(amount, 1);

@@ -8,7 +8,7 @@ use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
 use super::tuning::{Purpose, Search};
-use super::{COMPETITORS, GENERATED, Size, methods};
+use super::{COMPETITORS, Size, methods};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::Outcome;
@@ -33,13 +33,17 @@ const CASES: [(Profile, FlowOf); 7] = [
 /// # Errors
 /// [`ExperimentError`] when a method's name is unknown, or results cannot be written.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
-    let size = Size::of(common);
+    let size = Size::of(common)?;
     let methods = methods(common)?;
     let target = Target::megabits(Amount::Packets, 1);
     let seconds = [size.seconds[1]];
+    let cases = match size.given {
+        Some(given) => FlowOf::ALL.map(|flow| (given, flow)).to_vec(),
+        None => CASES.to_vec(),
+    };
     let mut search = Search::default();
     let measured: Vec<Vec<Vec<Score>>> = rows.measure(
-        &CASES,
+        &cases,
         |(profile, flow)| {
             let (name, profile) = (format!("{}, {}", profile.name, flow.name()), size.profile(*profile));
             let octets = size.octets(MEMORY);
@@ -59,26 +63,23 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             }
             Ok(scores)
         },
-        |measured| table(&methods, measured),
+        |measured| table(&methods, &cases, measured),
     )?;
     Ok(Outcome {
         name: "hh-fig32",
         title: "Other traces, and other definitions of a flow (thesis, figure 32)".into(),
         conditions: vec![
-            (
-                "traces",
-                format!("as many packets and flows as CAIDA16, MAWI20 and IMC10; {}", size.scale_in_words()),
-            ),
+            ("traces", size.traces_in_words("as many packets and flows as CAIDA16, MAWI20 and IMC10")),
             ("heavy", "at least 125 packets in any second".into()),
             ("memory", format!("{MEMORY} KiB")),
             ("time", format!("{} s", seconds[0])),
             ("seeds", size.seeds_in_words()),
         ],
-        table: table(&methods, &measured),
+        table: table(&methods, &cases, &measured),
         goals: Vec::new(),
         notes: vec![
             "The thesis has \"high accuracy\" for both other traces, without figures in its text.".into(),
-            GENERATED.into(),
+            size.note(),
             COMPETITORS.into(),
         ],
         charts: Vec::new(),
@@ -86,11 +87,11 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     })
 }
 
-fn table(methods: &[Method], measured: &[Vec<Vec<Score>>]) -> Table {
+fn table(methods: &[Method], cases: &[(Profile, FlowOf)], measured: &[Vec<Vec<Score>>]) -> Table {
     let mut table = Table::new(
         ["trace", "flow", "detector", "precision", "recall", "F1", "F1, all seeds"].map(Column::new).into(),
     );
-    for ((profile, flow), all) in CASES.iter().zip(measured) {
+    for ((profile, flow), all) in cases.iter().zip(measured) {
         for (method, scores) in methods.iter().zip(all) {
             let spread = |of: fn(&Score) -> f64| -> Spread { scores.iter().map(of).collect() };
             let cells: [Cell; 7] = [

@@ -2,12 +2,12 @@
 
 use causeway_show::{Cell, Column, Progress, Table};
 
+use super::Size;
 use super::contest::{Contest, FlowOf, Results, Score};
 use super::design::{Design, Method, Target};
 use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
-use super::{GENERATED, Size};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
@@ -33,7 +33,7 @@ const DESIGNS: [(Method, Design); 3] = [
 /// # Errors
 /// [`ExperimentError`] when results cannot be written.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
-    let size = Size::of(common);
+    let size = Size::of(common)?;
     let profile = size.profile(Profile::BACKBONE);
     let seconds = [size.seconds[2]];
     let designs = common.rows_by_name(&DESIGNS, |(method, _)| method.name())?;
@@ -66,18 +66,18 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         name: "hh-fig33",
         title: "Control traffic (thesis, figure 33)".into(),
         conditions: vec![
-            ("trace", format!("backbone (like CAIDA16), {}, {} s", size.scale_in_words(), seconds[0])),
+            ("trace", format!("{}, {} s", size.traces_in_words("backbone (like CAIDA16)"), seconds[0])),
             ("memory", format!("{MEMORY} KiB, which polling transfers in full each time")),
             ("report", format!("{REPORT} octets: the 5-tuple of an IPv4 flow")),
             ("seeds", size.trace_seeds_in_words()),
         ],
         table: table(&designs, &measured, &size),
-        goals: goals(&designs, &measured, &size),
+        goals: size.goals(goals(&designs, &measured, &size)),
         notes: vec![
             "The thesis: two orders of magnitude below polling at 1 Mbit/s. First reports are those of flows that were not reported before; \
              a flow is reported again when it becomes heavy again. The delay is from the packet with which a sliding second is heavy \
              to the report; a report that comes before counts as none.".into(),
-            GENERATED.into(),
+            size.note(),
         ],
         charts: Vec::new(),
         details: Vec::new(),

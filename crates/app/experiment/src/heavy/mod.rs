@@ -1,5 +1,5 @@
 //! Heavy hitters: the figures of chapter 4 of S. K. Singh's thesis, with its detector, ours and those of others on generated
-//! traces.
+//! traces, or on a user's.
 
 pub mod competitors;
 pub mod contest;
@@ -9,13 +9,23 @@ pub mod fig30;
 pub mod fig31;
 pub mod fig32;
 pub mod fig33;
+pub mod fig35;
+pub mod given;
 mod spread;
 pub mod trace;
 pub mod truth;
 mod tuning;
 
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use causeway_types::Span;
+
+use crate::ExperimentError;
 use crate::cli::Common;
+use crate::outcome::Goal;
 use design::Method;
+use given::Given;
 use trace::Profile;
 
 /// The size of an experiment.
@@ -29,22 +39,68 @@ struct Size {
     tuning_seed: u64,
     /// Seconds after which scores are taken: short, medium, long.
     seconds: [u32; 3],
+    /// A trace of a user's.
+    given: Option<Profile>,
 }
 
 impl Size {
-    /// Five seeds and a minute; or two seeds and a few seconds with a twentieth of the flows and of the memory.
-    fn of(common: &Common) -> Self {
+    /// Five seeds and a minute; or two seeds and a few seconds with a twentieth of the flows and of the memory. A trace of a user's has all of
+    /// its flows, at most a minute long, and the seeds are those of the hashes.
+    fn of(common: &Common) -> Result<Self, ExperimentError> {
+        let size = Self::generated(common);
+        let given = given(common, Span::from_secs(u64::from(size.seconds[2]) + 1))?;
+        let Some(trace) = given.and_then(|given| given.given) else { return Ok(size) };
+        let seconds = size.seconds.map(|seconds| seconds.min(trace.seconds()));
+        Ok(Self { scale: 1.0, seconds, given, ..size })
+    }
+
+    /// The size without a trace.
+    fn generated(common: &Common) -> Self {
         let seeds = if common.quick { 2 } else { 5 };
         Self {
             scale: if common.quick { 0.05 } else { 1.0 },
             seeds: (0..seeds).map(|place| common.seed.wrapping_add(place)).collect(),
             tuning_seed: common.seed.wrapping_add(1000),
             seconds: if common.quick { [1, 2, 4] } else { [5, 10, 60] },
+            given: None,
         }
     }
 
     fn profile(&self, profile: Profile) -> Profile {
-        if self.scale < 1.0 { profile.scaled(self.scale) } else { profile }
+        match self.given {
+            Some(given) => given,
+            None if self.scale < 1.0 => profile.scaled(self.scale),
+            None => profile,
+        }
+    }
+
+    /// Those of these profiles that there are: a trace of a user's is alone.
+    fn profiles(&self, all: &[Profile]) -> Vec<Profile> {
+        self.given.map_or_else(|| all.to_vec(), |given| vec![given])
+    }
+
+    /// Goals, which are for the generated traces.
+    fn goals(&self, goals: Vec<Goal>) -> Vec<Goal> {
+        if self.given.is_some() { Vec::new() } else { goals }
+    }
+
+    /// The traces in words: these, or the user's.
+    fn traces_in_words(&self, generated: &str) -> String {
+        match self.given.and_then(|given| given.given) {
+            Some(given) => given.to_string(),
+            None => format!("{generated}, {}", self.scale_in_words()),
+        }
+    }
+
+    /// The note below all tables.
+    fn note(&self) -> String {
+        match self.given.and_then(|given| given.given) {
+            Some(given) => format!(
+                "The trace is {}. Detectors are tuned on its first {} s, and the seeds are those of their hashes. All detectors of a row see the same packets.",
+                given.name, self.seconds[1]
+            ),
+            None => GENERATED.into(),
+        }
     }
 
     /// Octets of a memory.
@@ -69,8 +125,21 @@ impl Size {
     }
 }
 
+/// The trace of a user's, which is read once for all experiments.
+fn given(common: &Common, most: Span) -> Result<Option<Profile>, ExperimentError> {
+    static READ: Mutex<Vec<(PathBuf, Span, Profile)>> = Mutex::new(Vec::new());
+    let Some(file) = &common.trace else { return Ok(None) };
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, _, profile)) = read.iter().find(|(known, span, _)| known == file && *span == most) {
+        return Ok(Some(*profile));
+    }
+    let profile = Profile::of(Given::read(file, most)?);
+    read.push((file.clone(), most, profile));
+    Ok(Some(profile))
+}
+
 /// The selected methods; `--only` selects by name.
-fn methods(common: &Common) -> Result<Vec<Method>, crate::ExperimentError> {
+fn methods(common: &Common) -> Result<Vec<Method>, ExperimentError> {
     common.rows_by_name(&Method::ALL, |method| method.name())
 }
 

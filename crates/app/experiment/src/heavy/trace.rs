@@ -7,6 +7,8 @@ use std::f64::consts::TAU;
 
 use causeway_types::{Span, Time};
 
+use super::given::Given;
+
 /// The flows of a trace.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Profile {
@@ -24,6 +26,8 @@ pub struct Profile {
     pub round_trip: f64,
     /// Hosts that flows come from and go to; a few have most flows.
     pub hosts: u32,
+    /// A trace of a user's, which is instead of all this.
+    pub given: Option<&'static Given>,
 }
 
 /// Concurrent flows of one kind. New ones come at random times; lives are exponential.
@@ -89,6 +93,7 @@ impl Profile {
         bursty: 0.5,
         round_trip: 0.06,
         hosts: 20_000,
+        given: None,
     };
 
     /// With as many packets and flows a second as the thesis' trace of the WIDE backbone.
@@ -134,7 +139,15 @@ impl Profile {
         bursty: 0.5,
         round_trip: 0.005,
         hosts: 1000,
+        given: None,
     };
+
+    /// A trace of a user's. It is in memory as long as the process.
+    #[must_use]
+    pub fn of(given: Given) -> Self {
+        let given: &Given = Box::leak(Box::new(given));
+        Self { name: &given.name, like: "none of the thesis", given: Some(given), ..Self::BACKBONE }
+    }
 
     /// The same with this share of bursty flows.
     #[must_use]
@@ -176,6 +189,8 @@ pub struct Trace {
     next: [f64; 4],
     now: f64,
     begun: u32,
+    /// Packets of a given trace so far.
+    taken: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -220,8 +235,12 @@ impl Trace {
             flows: Vec::new(),
             next: [0.0; 4],
             now: 0.0,
-            begun: 0,
+            begun: profile.given.map_or(0, Given::flows),
+            taken: 0,
         };
+        if profile.given.is_some() {
+            return trace;
+        }
         for (kind, population) in profile.populations.iter().enumerate() {
             (0..population.flows as u32).for_each(|_| trace.begin(Some(population), 0.0));
             trace.draw_next(kind, 0.0);
@@ -239,6 +258,12 @@ impl Trace {
     pub fn advance(&mut self, span: Span, packets: &mut Vec<Packet>) {
         packets.clear();
         let until = self.now + span.as_secs_f64();
+        if let Some(given) = self.profile.given {
+            packets.extend_from_slice(given.before(self.taken, Time::from_nanos((until * 1e9) as u64)));
+            self.taken += packets.len();
+            self.now = until;
+            return;
+        }
         for kind in 0..4 {
             while let Some(at) = self.next.get(kind).copied().filter(|at| *at < until) {
                 let population = self.profile.populations.get(kind).copied();

@@ -37,7 +37,7 @@ pub struct Windows {
 }
 
 /// Whether these octets begin as a capture does.
-pub(super) fn is_capture(octets: &[u8]) -> bool {
+pub(crate) fn is_capture(octets: &[u8]) -> bool {
     const MAGIC: [[u8; 4]; 5] = [
         [0x0a, 0x0d, 0x0d, 0x0a],
         [0xd4, 0xc3, 0xb2, 0xa1],

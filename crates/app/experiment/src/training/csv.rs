@@ -8,7 +8,7 @@ use super::TrainingError;
 
 /// A table with a head. Fields have no quotes.
 #[derive(Clone, Debug)]
-pub(super) struct Csv<'a> {
+pub(crate) struct Csv<'a> {
     file: PathBuf,
     head: Vec<&'a str>,
     /// Lines with their numbers.
@@ -17,15 +17,15 @@ pub(super) struct Csv<'a> {
 
 /// A line of a table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     csv: &'a Csv<'a>,
-    pub(super) line: usize,
+    pub(crate) line: usize,
     fields: &'a [&'a str],
 }
 
 impl<'a> Csv<'a> {
     /// Splits a text. Every line must have as many fields as the head; empty lines are left out.
-    pub(super) fn parse(file: &Path, text: &'a str) -> Result<Self, TrainingError> {
+    pub(crate) fn parse(file: &Path, text: &'a str) -> Result<Self, TrainingError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = text.lines().enumerate().map(|(place, line)| (place + 1, line));
         let mut filled = lines.by_ref().filter(|(_, line)| !line.trim().is_empty());
@@ -48,30 +48,30 @@ impl<'a> Csv<'a> {
     }
 
     /// Whether all of these columns are there.
-    pub(super) fn has(&self, columns: &[&str]) -> bool {
+    pub(crate) fn has(&self, columns: &[&str]) -> bool {
         columns.iter().all(|column| self.head.contains(column))
     }
 
     /// The names of the columns.
-    pub(super) fn head(&self) -> &[&'a str] {
+    pub(crate) fn head(&self) -> &[&'a str] {
         &self.head
     }
 
-    pub(super) fn records(&'a self) -> impl Iterator<Item = Record<'a>> {
+    pub(crate) fn records(&'a self) -> impl Iterator<Item = Record<'a>> {
         self.lines.iter().map(|(line, fields)| Record { csv: self, line: *line, fields })
     }
 }
 
 impl Record<'_> {
     /// The text in a column.
-    pub(super) fn text(&self, column: &str) -> Result<&str, TrainingError> {
+    pub(crate) fn text(&self, column: &str) -> Result<&str, TrainingError> {
         let place = self.csv.head.iter().position(|known| *known == column);
         let field = place.and_then(|place| self.fields.get(place)).copied();
         field.ok_or_else(|| self.wrong(column, "there is no such column"))
     }
 
     /// The value in a column.
-    pub(super) fn value<T: FromStr>(&self, column: &str) -> Result<T, TrainingError>
+    pub(crate) fn value<T: FromStr>(&self, column: &str) -> Result<T, TrainingError>
     where
         T::Err: Display,
     {
@@ -80,7 +80,7 @@ impl Record<'_> {
     }
 
     /// A number of at least zero.
-    pub(super) fn number(&self, column: &str) -> Result<f64, TrainingError> {
+    pub(crate) fn number(&self, column: &str) -> Result<f64, TrainingError> {
         let number: f64 = self.value(column)?;
         if number.is_finite() && number >= 0.0 {
             Ok(number)
@@ -90,7 +90,7 @@ impl Record<'_> {
     }
 
     /// An error in a column.
-    pub(super) fn wrong(&self, column: &str, problem: impl Into<String>) -> TrainingError {
+    pub(crate) fn wrong(&self, column: &str, problem: impl Into<String>) -> TrainingError {
         TrainingError::Cell {
             file: self.csv.file.clone(),
             line: self.line,

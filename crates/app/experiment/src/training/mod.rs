@@ -15,8 +15,10 @@ mod rule;
 mod score;
 mod vectors;
 
+pub(crate) use captures::is_capture;
 pub use captures::{Packet, Windows, packets};
 pub use cli::{TrainArguments, run};
+pub(crate) use csv::{Csv, Record};
 pub use data::{Data, Inputs, Reader, Row};
 pub use error::TrainingError;
 pub use flows::{Averages, Pair};

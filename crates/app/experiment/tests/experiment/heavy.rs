@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use causeway_experiment::heavy::design::Method;
-use causeway_experiment::heavy::{fig18, fig30, fig31, fig33};
+use causeway_experiment::heavy::{fig18, fig30, fig31, fig33, fig35};
 use causeway_experiment::outcome::Outcome;
 use causeway_experiment::{Arguments, Common, Rows, run};
 use causeway_show::{Cell, Progress};
@@ -122,4 +122,63 @@ fn a_seed_gives_the_same_bytes() {
 fn names_are_checked() {
     let error = run(&arguments("hh-fig31 --quick --only nobody"), &mut Vec::new()).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("HashPipe"), "{error}");
+}
+
+// Input:  a table of packets of a user's: one flow of 200 packets in a second, two of 50, for three seconds; then all experiments on it, and one
+//         on another subject.
+// Output: the heavy flow is found by all; the conditions name the file and what is in it, and no goal of the generated traces is there. The other
+//         subject refuses the trace.
+#[test]
+fn a_trace_of_ones_own_takes_the_place_of_generated_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.csv");
+    let mut packets: Vec<(u32, String)> = Vec::new();
+    for (port, rate) in [(1, 200), (2, 50), (3, 50)] {
+        for packet in 0..rate * 3 + 1 {
+            let micros = packet * 1_000_000 / rate;
+            let seconds = f64::from(micros) / 1e6;
+            packets.push((micros, format!("{seconds},10.45.0.{port},192.0.2.1,{port},53,17,100")));
+        }
+    }
+    packets.sort();
+    let head = "time,source,destination,source_port,destination_port,protocol,octets".to_owned();
+    let lines: Vec<String> = std::iter::once(head).chain(packets.into_iter().map(|(_, line)| line)).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let of = |experiment: &str| {
+        let out = folder.path().join("out");
+        let line = format!("{experiment} --quick --trace {} --out {}", file.display(), out.display());
+        let mut text = Vec::new();
+        run(&arguments(&line), &mut text).map(|()| String::from_utf8(text).unwrap())
+    };
+    let text = of("hh").unwrap();
+    assert!(text.contains("mine.csv: 903 packets of 3 flows in 3 s"), "{text}");
+    assert!(!text.contains("reached:") && !text.contains("missed:"), "{text}");
+    let outcome = fig31::run(
+        &arguments(&format!("hh --quick --trace {}", file.display())).common,
+        &Rows::discard(),
+        &mut Progress::new(),
+    );
+    let outcome = outcome.unwrap();
+    for method in [Method::Exact, Method::Sliding, Method::Switch] {
+        let recall = numbers(&outcome, method.name(), "recall");
+        assert!(recall.len() > 1 && recall.iter().all(|recall| *recall == 1.0), "{outcome}");
+        assert!(numbers(&outcome, method.name(), "precision").iter().all(|it| *it == 1.0), "{outcome}");
+    }
+    for other in ["accel-fig9", "hh-fig35"] {
+        assert!(of(other).unwrap_err().to_string().contains("--trace is"), "{other}");
+    }
+}
+
+// Input:  twenty downloads at a port beside heavy hitters that take 40 % of it: in the same queue, or in a lower one once they are reported.
+// Output: in one queue they take longer; once heavy hitters are in the lower queue, hardly longer than without any.
+#[test]
+fn heavy_hitters_in_a_lower_queue_hurt_little() {
+    let outcome = fig35::run(&small(""), &Rows::discard(), &mut Progress::new()).unwrap();
+    let mean = |row: &str| numbers(&outcome, row, "flow completion, mean")[0];
+    let (absent, same) = (mean("no heavy hitters"), mean("heavy hitters in the same queue"));
+    assert!(same > 1.15 * absent, "{outcome}");
+    for detector in ["exact counts, disjoint seconds", "Causeway, as in a running UPF"] {
+        let lower = mean(&format!("to the lower queue: {detector}"));
+        assert!(lower < 0.92 * same && lower > 0.95 * absent, "{detector}: {outcome}");
+    }
 }

@@ -234,3 +234,25 @@ fn packets_allocate_nothing() {
     });
     assert_eq!(allocated.count_total, 0);
 }
+
+// Input:  a threshold of 1 Mbit/s in octets; for a minute 125 packets of 60 octets a second, which packets of 1000 octets would make heavy, and 87
+//         of 1450 octets, which are 126,150 octets.
+// Output: the former is never reported; the latter is within seconds, by both forms.
+#[test]
+fn octets_decide_and_not_packets() {
+    let config =
+        SlidingConfig { unit: Unit::KIBI_OCTETS, threshold: 125_000, ..SlidingConfig::with_slots(4096) };
+    let mut general = Sliding::new(&config).unwrap();
+    let mut switch = SwitchSliding::new(&config).unwrap();
+    let mut first = |rate: u64, octets: u32, flow: u64| {
+        (0..60 * rate).find(|packet| {
+            let (key, now) = (key(flow), at(flow * 100_000_000_000, packet * 1_000_000_000 / rate));
+            let reported = general.observe(key, octets, now).is_report();
+            assert_eq!(switch.observe(key, octets, now).is_report(), reported);
+            reported
+        })
+    };
+    assert_eq!(first(125, 60, 1), None);
+    let reported = first(87, 1450, 2);
+    assert!(reported.is_some_and(|packet| packet < 5 * 87), "{reported:?}");
+}
