@@ -453,6 +453,11 @@ impl Smf {
         self.lead(session, (FarId(2), DestinationInterface::Access), (teid, gnb), None);
     }
 
+    /// The same; whether the UPF accepts it.
+    pub fn try_forward(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr) -> bool {
+        self.try_lead(session, (FarId(2), DestinationInterface::Access), (teid, gnb), None)
+    }
+
     /// Leads the uplink into the tunnel of another UPF.
     pub fn relay(&mut self, session: Session, teid: Teid, upf: Ipv4Addr) {
         self.lead(session, (FarId(1), DestinationInterface::Core), (teid, upf), None);
@@ -467,10 +472,20 @@ impl Smf {
     fn lead(
         &mut self,
         session: Session,
+        far: (FarId, DestinationInterface),
+        peer: (Teid, Ipv4Addr),
+        flags: Option<SessionModificationFlags>,
+    ) {
+        assert!(self.try_lead(session, far, peer, flags), "the UPF refuses the change");
+    }
+
+    fn try_lead(
+        &mut self,
+        session: Session,
         (far, side): (FarId, DestinationInterface),
         (teid, peer): (Teid, Ipv4Addr),
         flags: Option<SessionModificationFlags>,
-    ) {
+    ) -> bool {
         let parameters = UpdateForwardingParameters {
             destination_interface: Some(side),
             outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.value(), DualIp::from(peer))),
@@ -485,7 +500,7 @@ impl Smf {
         let request =
             SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() };
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
-            Message::SessionModificationResponse(response) => assert!(response.cause.is_accepted()),
+            Message::SessionModificationResponse(response) => response.cause.is_accepted(),
             other => panic!("{other:?}"),
         }
     }

@@ -251,3 +251,38 @@ fn rules_move_to_a_switch_in_front() {
         assert_eq!(world.cables.rest(), []);
     });
 }
+
+// Input:  a UE whose rules the switch has; the P4Runtime server of the switch ends, while its ports go on; a second UE; the server is
+//         back, and a handover of the first UE.
+// Output: without the server the switch forwards as before, and the second UE has a session and packets, in the software. Once the
+//         server is back, the handover is done on the switch. Usage is exact to the octet.
+#[test]
+fn a_switch_in_front_without_its_server() {
+    in_namespace("switch::in_front::a_switch_in_front_without_its_server", || {
+        let switch = Served::at("127.0.0.1:0".parse().unwrap());
+        let (model, address) = (switch.switch.clone(), switch.address);
+        let mut world = World::new(&switch);
+        let [first, second] = [0x2001, 0x2002].map(|teid| Teid::new(teid).unwrap());
+        world.smf.forward(world.session, first, GNB);
+        until("the switch is filled", || model.entries() >= 6);
+        let packets = world.move_to_switch(first);
+        let octets = packet(UE, HOST, &world.payload()).len() as u64;
+        assert_eq!(world.smf.query(world.session), (packets * octets, packets * octets));
+
+        drop(switch);
+        assert_eq!([world.up(), world.down(first)], [HOPS - 1; 2]);
+        let other = Ipv4Addr::new(10, 45, 0, 9);
+        let session = world.smf.establish_flow(other, QFI);
+        let sent = packet(other, HOST, b"through the software");
+        let frame = in_tunnel(session.uplink.teid, &sent);
+        model.receive(N3, &[&OWN[0].0[..], &frame[6..]].concat());
+        assert_eq!(Ipv4::parse(&world.cables.next(N6)).unwrap().ttl(), HOPS - 2);
+
+        let _server = Served::serving(model, address);
+        until("the switch is driven again", || world.smf.try_forward(world.session, second, GNB));
+        world.down(second);
+        world.up();
+        assert_eq!(world.smf.delete(world.session), Some((2 * octets, 2 * octets)));
+        assert_eq!(world.cables.rest(), []);
+    });
+}

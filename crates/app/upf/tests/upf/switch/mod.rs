@@ -57,7 +57,11 @@ struct Served {
 
 impl Served {
     fn at(address: SocketAddr) -> Self {
-        let switch = ModelSwitch::new(Options::default());
+        Self::serving(ModelSwitch::new(Options::default()), address)
+    }
+
+    /// The server of this switch, which may have had one before.
+    fn serving(switch: ModelSwitch, address: SocketAddr) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind(address)).unwrap();
         let address = listener.local_addr().unwrap();
