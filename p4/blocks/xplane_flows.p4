@@ -4,13 +4,25 @@
 #ifndef CAUSEWAY_XPLANE_FLOWS
 #define CAUSEWAY_XPLANE_FLOWS
 
-typedef bit<UE_BITS> ue_index_t;
 typedef bit<LOCAL_BITS> local_index_t;
 
 control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     HASH_CRC32(ue_hash)
     HASH_CRC32(flow_hash)
     COPY(length_copy)
+
+    // A table has 32 bits from hashes: each has one of its own.
+    action hash_ue() {
+        HASH_CRC32_OF_ALL(ue_hash, meta.ue, meta.key_kind, meta.ue_word)
+    }
+
+    action hash_flow() {
+        HASH_CRC32_OF_ALL(flow_hash, meta.flow, meta.ue_word, meta.src, meta.dst, meta.src_port, meta.dst_port, meta.protocol, meta.qfi)
+    }
+
+    action copy_length() {
+        COPY_OF(length_copy, meta.length, ((bit<32>)meta.size))
+    }
 
     // Where responses come from: our number of the queue pair, and the server.
     action set_pair(bit<8> pair) {
@@ -82,7 +94,6 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     action compare_ends() {
         hdr.first_ue_local.word = hdr.first_ue_local.word ^ meta.ue_local;
         hdr.second_ue_local.word = hdr.second_ue_local.word ^ meta.ue_local;
-        hdr.record_local.word = hdr.record_local.word ^ meta.ue_local;
     }
 
     action compare_generations() {
@@ -90,8 +101,6 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         hdr.first_generation_low.word = hdr.first_generation_low.word ^ meta.generation_low;
         hdr.second_generation_high.word = hdr.second_generation_high.word ^ meta.generation_high;
         hdr.second_generation_low.word = hdr.second_generation_low.word ^ meta.generation_low;
-        hdr.record_generation_high.word = hdr.record_generation_high.word ^ meta.generation_high;
-        hdr.record_generation_low.word = hdr.record_generation_low.word ^ meta.generation_low;
     }
 
     action first_matches(bit<2> what) {
@@ -167,10 +176,10 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     table record_entry {
         key = {
             meta.key_kind : ternary;
-            hdr.record_head.word : ternary;
-            hdr.record_local.word : ternary;
-            hdr.record_generation_high.word : ternary;
-            hdr.record_generation_low.word : ternary;
+            hdr.first_ue_head.word : ternary;
+            hdr.first_ue_local.word : ternary;
+            hdr.first_generation_high.word : ternary;
+            hdr.first_generation_low.word : ternary;
             hdr.record_flags.octet : ternary;
             hdr.budget_high.word : ternary;
             hdr.idle_high.word : ternary;
@@ -304,9 +313,9 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     }
 
     apply {
-        HASH_CRC32_OF_ALL(ue_hash, meta.ue, meta.key_kind, meta.ue_word)
-        HASH_CRC32_OF_ALL(flow_hash, meta.flow, meta.ue_word, meta.src, meta.dst, meta.src_port, meta.dst_port, meta.protocol, meta.qfi)
-        COPY_OF(length_copy, meta.length, ((bit<32>)meta.size))
+        hash_ue();
+        hash_flow();
+        copy_length();
         queue_pairs.apply();
         local_ends.apply();
         generations.apply();

@@ -242,11 +242,7 @@ struct xplane_headers_t {
     whole_ipv4_h user_ipv4;
     ports_h ports;
     // What comes from memory alone: no deparser emits it.
-    word_h record_head;
-    word_h record_word;
-    word_h record_local;
-    word_h record_generation_high;
-    word_h record_generation_low;
+    // Of a record; key and generation are in the places of a first entry's, which are compared in the same way.
     octet_h record_flags;
     word_h budget_high;
     word_h idle_high;

@@ -76,12 +76,20 @@ state without_qfi {
     transition user;
 }
 
-// A QFI and nothing else.
+// A QFI and nothing else. A state selects by four octets at most: so the fields of a header are looked at in several before it is extracted.
 state container {
+    container_h front = pkt.lookahead<container_h>();
+    transition select(front.options[7:0]) {
+        EXTENSION_PDU_SESSION_CONTAINER: container_alone;
+        default: signalling;
+    }
+}
+
+state container_alone {
     pkt.extract(hdr.container);
     meta.qfi = hdr.container.container[15:8];
-    transition select(hdr.container.options[7:0], hdr.container.container) {
-        (EXTENSION_PDU_SESSION_CONTAINER, 0x01000000 &&& 0xffefc0ff): user;
+    transition select(hdr.container.container) {
+        0x01000000 &&& 0xffefc0ff: user;
         default: signalling;
     }
 }
@@ -94,7 +102,27 @@ state downlink {
     transition user;
 }
 
+// No options, no fragments.
 state user {
+    whole_ipv4_h front = pkt.lookahead<whole_ipv4_h>();
+    transition select(front.version_ihl, front.fragment) {
+        (0x45, 0 &&& 0x3fff): user_size;
+        default: left_user;
+    }
+}
+
+// 32 to 2,047 octets, and hops left.
+state user_size {
+    whole_ipv4_h front = pkt.lookahead<whole_ipv4_h>();
+    transition select(front.length, front.ttl) {
+        (_, 0 &&& 0xfe): left_user;
+        (0 &&& 0xffe0, _): left_user;
+        (0 &&& 0xf800, _): user_packet;
+        default: left_user;
+    }
+}
+
+state user_packet {
     pkt.extract(hdr.user_ipv4);
     XPLANE_CHECK_USER
     meta.protocol = hdr.user_ipv4.protocol;
@@ -102,15 +130,10 @@ state user {
     meta.src = hdr.user_ipv4.src;
     meta.dst = hdr.user_ipv4.dst;
     meta.size = hdr.user_ipv4.length;
-    transition select(hdr.user_ipv4.version_ihl, hdr.user_ipv4.fragment, hdr.user_ipv4.protocol, hdr.user_ipv4.ttl,
-        hdr.user_ipv4.length) {
-        (_, _, _, 0 &&& 0xfe, _): left_user;
-        // Below 32 octets.
-        (_, _, _, _, 0 &&& 0xffe0): left_user;
-        (0x45, 0 &&& 0x3fff, PROTOCOL_TCP, _, 0 &&& 0xf800): with_ports;
-        (0x45, 0 &&& 0x3fff, PROTOCOL_UDP, _, 0 &&& 0xf800): with_ports;
-        (0x45, 0 &&& 0x3fff, _, _, 0 &&& 0xf800): without_ports;
-        default: left_user;
+    transition select(hdr.user_ipv4.protocol) {
+        PROTOCOL_TCP: with_ports;
+        PROTOCOL_UDP: with_ports;
+        default: without_ports;
     }
 }
 
@@ -154,12 +177,12 @@ state acknowledgement {
 
 state front {
     pkt.extract(hdr.aeth);
-    pkt.extract(hdr.record_head);
-    pkt.extract(hdr.record_word);
+    pkt.extract(hdr.first_ue_head);
+    pkt.extract(hdr.first_ue_word);
     pkt.advance(96);
-    pkt.extract(hdr.record_local);
-    pkt.extract(hdr.record_generation_high);
-    pkt.extract(hdr.record_generation_low);
+    pkt.extract(hdr.first_ue_local);
+    pkt.extract(hdr.first_generation_high);
+    pkt.extract(hdr.first_generation_low);
     pkt.advance(16);
     pkt.extract(hdr.record_flags);
     pkt.advance(232);
@@ -171,8 +194,8 @@ state front {
     pkt.advance(32);
     pkt.extract(hdr.loaded);
     meta.kind = KIND_FRONT;
-    meta.ue_word = hdr.record_word.word;
-    transition select(hdr.record_head.word) {
+    meta.ue_word = hdr.first_ue_word.word;
+    transition select(hdr.first_ue_head.word) {
         HEAD_TUNNEL: front_of_tunnel;
         default: front_of_address;
     }
@@ -190,11 +213,11 @@ state front_of_address {
 
 state header_alone {
     pkt.extract(hdr.aeth);
-    pkt.extract(hdr.record_head);
-    pkt.extract(hdr.record_word);
+    pkt.extract(hdr.first_ue_head);
+    pkt.extract(hdr.first_ue_word);
     meta.kind = KIND_HEADER;
-    meta.ue_word = hdr.record_word.word;
-    transition select(hdr.record_head.word) {
+    meta.ue_word = hdr.first_ue_word.word;
+    transition select(hdr.first_ue_head.word) {
         HEAD_TUNNEL: front_of_tunnel;
         default: front_of_address;
     }
@@ -263,6 +286,23 @@ state of_address {
 
 // The switch has stored none but these.
 state stored_packet {
+    whole_ipv4_h front = pkt.lookahead<whole_ipv4_h>();
+    transition select(front.version_ihl, front.fragment) {
+        (0x45, 0 &&& 0x3fff): stored_size;
+        default: damaged;
+    }
+}
+
+state stored_size {
+    whole_ipv4_h front = pkt.lookahead<whole_ipv4_h>();
+    transition select(front.length) {
+        0 &&& 0xffe0: damaged;
+        0 &&& 0xf800: stored_user;
+        default: damaged;
+    }
+}
+
+state stored_user {
     pkt.extract(hdr.user_ipv4);
     XPLANE_CHECK_USER
     meta.protocol = hdr.user_ipv4.protocol;
@@ -270,12 +310,10 @@ state stored_packet {
     meta.src = hdr.user_ipv4.src;
     meta.dst = hdr.user_ipv4.dst;
     meta.size = hdr.user_ipv4.length;
-    transition select(hdr.user_ipv4.version_ihl, hdr.user_ipv4.fragment, hdr.user_ipv4.protocol, hdr.user_ipv4.length) {
-        (_, _, _, 0 &&& 0xffe0): damaged;
-        (0x45, 0 &&& 0x3fff, PROTOCOL_TCP, 0 &&& 0xf800): stored_with_ports;
-        (0x45, 0 &&& 0x3fff, PROTOCOL_UDP, 0 &&& 0xf800): stored_with_ports;
-        (0x45, 0 &&& 0x3fff, _, 0 &&& 0xf800): stored_without_ports;
-        default: damaged;
+    transition select(hdr.user_ipv4.protocol) {
+        PROTOCOL_TCP: stored_with_ports;
+        PROTOCOL_UDP: stored_with_ports;
+        default: stored_without_ports;
     }
 }
 

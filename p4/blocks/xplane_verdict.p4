@@ -243,15 +243,23 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
     COPY(ue_copy)
     COPY(flow_copy)
 
+    action copy_ue() {
+        COPY_OF(ue_copy, REQUEST.ue, ((bit<32>)meta.ue[UE_BITS - 1:0]))
+    }
+
+    // Flows of a UE use its queue pair.
+    action copy_flow() {
+        COPY_OF(flow_copy, REQUEST.flow, ((bit<32>)(meta.flow[FLOW_BITS - PAIR_BITS - 1:0] ++ meta.ue[PAIR_BITS - 1:0])))
+    }
+
     apply {
         meta.ecn = meta.tos & 3;
         meta.psn = hdr.bth.psn << 8;
         flows.apply(hdr, meta);
         local_state.apply(hdr, meta);
         verdict.apply(hdr, meta TARGET_ARGUMENTS);
-        COPY_OF(ue_copy, REQUEST.ue, ((bit<32>)meta.ue[UE_BITS - 1:0]))
-        // Flows of a UE use its queue pair.
-        COPY_OF(flow_copy, REQUEST.flow, ((bit<32>)(meta.flow[FLOW_BITS - PAIR_BITS - 1:0] ++ meta.ue[PAIR_BITS - 1:0])))
+        copy_ue();
+        copy_flow();
         REQUEST.pair = (bit<8>)meta.ue[PAIR_BITS - 1:0];
         REQUEST.packets = meta.packets_now;
         REQUEST.octets = meta.octets_now;

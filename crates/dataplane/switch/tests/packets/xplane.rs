@@ -61,6 +61,7 @@ const ACCOUNT: i32 = 12;
 const GAP: i32 = 13;
 const NAK: i32 = 14;
 const FOREIGN: i32 = 17;
+const OLD: i32 = 18;
 const DAMAGED: i32 = 19;
 
 /// CRC-32 (IEEE 802.3), which the switch hashes with.
@@ -558,6 +559,8 @@ impl World {
 }
 
 const FLIGHTS: &str = "XPlaneIngressMain.xplane.local_state.flights";
+const PACKETS: &str = "XPlaneIngressMain.xplane.local_state.packets";
+const OCTETS: &str = "XPlaneIngressMain.xplane.local_state.octets";
 const RESPONSES: &str = "XPlaneIngressMain.xplane.local_state.responses";
 const NUMBERS: &str = "XPlaneEgressMain.requests.numbers";
 const OUTCOMES: &str = "XPlaneIngressMain.xplane.verdict.outcomes";
@@ -571,7 +574,7 @@ fn downward(ports: (u16, u16), data: &[u8]) -> V4 {
 }
 
 // Input:  a UE with an entry in the second place of a bucket sends a packet; another with an entry in the first place gets one; each of
-//         the lengths that fill up a request differently.
+//         the lengths that fill up a request differently, with ports and without.
 // Output: the requests of the crate, octet by octet, with a CRC that the server finds right; the packet in and out of its tunnel; packets and octets
 //         in memory, and no packet in flight.
 #[test]
@@ -593,6 +596,17 @@ fn a_hit_leaves_by_the_entry_in_memory() {
         world.save_and_close(UPLINK, packets, counted);
     }
 
+    // Without ports.
+    for length in 12..16 {
+        let packet = V4 { protocol: 1, payload: vec![8; length], ..upward((0, 0), b"") };
+        let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+        world.write(place, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
+        world.first_packet(UPLINK, N3, &g_pdu(&packet, TEID, 9), &packet, 9);
+        assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
+        (packets, counted) = (packets + 1, counted + packet.octets().len() as u64);
+        world.save_and_close(UPLINK, packets, counted);
+    }
+
     world.add_ue(DOWNLINK, 0, 0);
     let packet = downward((2000, 1000), b"0123456789");
     let place = SIZES.entries(DOWNLINK.flow_bucket(&packet, 255).into());
@@ -604,7 +618,7 @@ fn a_hit_leaves_by_the_entry_in_memory() {
     let outer = V4 { tos: packet.tos & 3, fragment: 0x4000, ..V4::udp(UPF_N3, GNB, (2152, 2152), &gtpu) };
     assert_eq!(world.next(N3), ethernet(&outer.octets()));
     world.save_and_close(DOWNLINK, 1, user.len() as u64);
-    assert_eq!(world.outcomes(FORWARDED), 6);
+    assert_eq!(world.outcomes(FORWARDED), 10);
 }
 
 // Input:  three packets of a UE, the second before the responses of the first, the third before the state is acknowledged.
@@ -695,7 +709,7 @@ fn what_has_no_rule_here_is_for_the_software() {
 }
 
 // Input:  a response to a queue pair that is not ours, and one of another server; a response whose user packet has a wrong checksum; a
-//         response that is lost, and the next one; a request that is lost.
+//         response that is lost, the next one, and one that comes twice; a request that is lost.
 // Output: dropped, counted; the packet behind the gap is for the software; the control plane ages the entry that stays, and sets the number that the
 //         server's NAK names, after which packets pass again.
 #[test]
@@ -733,17 +747,19 @@ fn what_is_lost_or_damaged_has_a_name() {
     world.answer(&requests);
     assert_eq!(world.left(GAP), [UPLINK.tag(9), packet.octets()].concat());
     assert_eq!(world.flights(UPLINK), (TEID, 1));
-    // No gap any more.
+    // No gap any more. The same response comes twice.
     world.put(N3, &frame);
     let requests = world.store_and_fetch(UPLINK, &packet, 9);
-    world.answer(&requests);
+    let responses = world.serve(&requests);
+    world.put(MEMORY, &responses[0]);
+    world.put(MEMORY, &responses[0]);
     assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
     world.fence();
+    assert_eq!((world.outcomes(OLD), world.outcomes(FORWARDED)), (1, 1));
     assert_eq!(world.flights(UPLINK), (TEID, 1), "for the lost one");
 
     // The control plane has seen the same count for long: it writes what the switch has counted, and ends the entry.
-    let [packets, octets] = [PACKETS, OCTETS].map(|register| register);
-    let state = [world.register(packets, UPLINK.bucket()), world.register(octets, UPLINK.bucket())];
+    let state = [PACKETS, OCTETS].map(|register| world.register(register, UPLINK.bucket()));
     assert_eq!(state, [1, size]);
     world.write(SIZES.record(UPLINK.bucket().into(), 0) + 88, state.map(u64::to_be_bytes).concat());
     world.set_register(FLIGHTS, UPLINK.bucket(), 0);
@@ -766,6 +782,3 @@ fn what_is_lost_or_damaged_has_a_name() {
     assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
     world.save_and_close(UPLINK, 3, 3 * size);
 }
-
-const PACKETS: &str = "XPlaneIngressMain.xplane.local_state.packets";
-const OCTETS: &str = "XPlaneIngressMain.xplane.local_state.octets";
