@@ -73,6 +73,10 @@ pub enum Experiment {
     AccelFig8,
     /// PFCP messages among packets of IoT devices, with and without loss
     AccelFig9,
+    /// Sessions that leave the switch for software: latency of the first packet, order, loss
+    AccelFallback,
+    /// Sessions that are kept by a chain of switches: rate, latency, and what a failure costs
+    AccelChain,
     /// All experiments of AccelUPF, on one page
     Accel,
     /// Throughput and latency of X-PLANE's design and of ours
@@ -285,7 +289,13 @@ impl Experiment {
             Self::Hh => {
                 vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33, Self::HhFig35]
             }
-            Self::Accel => vec![Self::AccelTable1, Self::AccelFig8, Self::AccelFig9],
+            Self::Accel => vec![
+                Self::AccelTable1,
+                Self::AccelFig8,
+                Self::AccelFig9,
+                Self::AccelFallback,
+                Self::AccelChain,
+            ],
             Self::Gaming => vec![Self::GamingFig40, Self::GamingFig41, Self::GamingFig42, Self::GamingTable8],
             Self::Hybrid => vec![Self::HybridShare, Self::HybridThesis],
             one => vec![one],
@@ -312,7 +322,12 @@ impl Experiment {
             | Self::HhFig32
             | Self::HhFig33
             | Self::HhFig35 => Subject::HeavyHitters,
-            Self::AccelTable1 | Self::AccelFig8 | Self::AccelFig9 | Self::Accel => Subject::Accel,
+            Self::AccelTable1
+            | Self::AccelFig8
+            | Self::AccelFig9
+            | Self::AccelFallback
+            | Self::AccelChain
+            | Self::Accel => Subject::Accel,
             Self::XplaneMemory
             | Self::XplaneTable1
             | Self::XplaneFig12
@@ -351,7 +366,9 @@ impl Experiment {
             Self::XplaneMemory => xplane::memory::run(common, rows, progress),
             Self::AccelTable1 => accel::table1::run(common, rows, progress),
             Self::AccelFig8 => accel::fig8::run(common, rows, progress),
-            Self::AccelFig9 | Self::Accel => accel::fig9::run(common, rows, progress),
+            Self::AccelFig9 => accel::fig9::run(common, rows, progress),
+            Self::AccelFallback => accel::fallback::run(common, rows, progress),
+            Self::AccelChain | Self::Accel => accel::chain::run(common, rows, progress),
             Self::XplaneTable1 => xplane::figures::table1(common, rows, progress),
             Self::XplaneFig12 => xplane::figures::fig12(common, rows, progress),
             Self::XplaneFig13 => xplane::figures::fig13(common, rows, progress),

@@ -64,6 +64,9 @@ pub enum ExperimentError {
     /// The data plane cannot answer session messages with this configuration.
     #[error("session messages in the data plane: {0}")]
     Accel(#[from] causeway_accel::NotPossible),
+    /// A message was answered that should make its session the software's.
+    #[error("the data plane keeps a session that falls back")]
+    SessionKept,
     /// A message of the workload is for N4.
     #[error("a message of the workload is for N4: {0}")]
     NotAnswered(causeway_accel::Reason),

@@ -64,7 +64,8 @@ pub mod accel_switch {
     const USED_BY: &str = "accel-table1";
 
     /// A port.
-    pub const PORT: Parameter = parameter("port", 40e9, "bit/s", USED_BY, "AccelUPF section 5");
+    pub const PORT: Parameter =
+        parameter("port", 40e9, "bit/s", "accel-table1, -chain", "AccelUPF section 5");
     /// What fills it.
     pub const FULL_PORT: Parameter = parameter(
         "packets and messages of a full port",
@@ -85,7 +86,11 @@ pub mod accel_switch {
     pub const PIPELINE: Parameter =
         parameter("pipeline", 1e9, "packets/s", USED_BY, "an assumption: below the clock of Tofino 1");
     /// A pass.
-    pub const PASS: Parameter = parameter("pass of the pipeline", 600.0, "ns", USED_BY, "an assumption");
+    pub const PASS: Parameter =
+        parameter("pass of the pipeline", 600.0, "ns", "accel-table1, -fallback, -chain", "an assumption");
+    /// The way to the software, or back.
+    pub const CPU_PORT: Parameter =
+        parameter("port to the software, each way", 50_000.0, "ns", "accel-fallback", "an assumption");
     /// The port for recirculation.
     pub const RECIRCULATION: Parameter =
         parameter("recirculation", 100e9, "bit/s", USED_BY, "an assumption: one port of Tofino 1");
@@ -252,12 +257,13 @@ pub mod driver {
 }
 
 /// All of them, in the order of the documentation.
-pub const ALL: [Parameter; 24] = [
+pub const ALL: [Parameter; 25] = [
     accel_switch::PORT,
     accel_switch::FULL_PORT,
     accel_switch::QUEUE,
     accel_switch::PIPELINE,
     accel_switch::PASS,
+    accel_switch::CPU_PORT,
     accel_switch::RECIRCULATION,
     xplane::PORTS,
     xplane::LINK,

@@ -5,12 +5,15 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use causeway_accel::{Accel, Config, Effect, MAX_ANSWER, Reason, Verdict};
 use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints};
 use causeway_pfcp::{
-    ApplyAction, CreateFar, CreatePdr, CreateQer, DestinationInterface, FTeid, ForwardingParameters,
-    GateStatus, Message, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader,
-    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest, SourceInterface,
-    UeIpAddress, UpdateFar, UpdateForwardingParameters,
+    ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
+    ForwardingParameters, GateStatus, MeasurementMethod, Message, NodeId, OuterHeaderCreation,
+    OuterHeaderRemoval, Pdi, RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters,
 };
-use causeway_types::{DualIp, FSeid, FarId, NetworkInstance, PdrId, Precedence, QerId, Qfi, Seid, Time};
+use causeway_types::{
+    DualIp, FSeid, FarId, NetworkInstance, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Seid, Time,
+    UrrId,
+};
 
 use crate::ExperimentError;
 
@@ -77,6 +80,25 @@ impl DataPlane {
         }
     }
 
+    /// Sends a message that makes a session the software's. Returns whether the software gets the rules that the data plane had.
+    ///
+    /// # Errors
+    /// [`ExperimentError::SessionKept`]: the data plane answers it, or keeps the session.
+    pub(super) fn falls_back(&mut self, message: Message<'_>, seid: Seid) -> Result<bool, ExperimentError> {
+        self.sequence = (self.sequence + 1) & 0x00ff_ffff;
+        let mut octets = Vec::new();
+        // As above.
+        let _ = message.encode(Some(seid), self.sequence, &mut octets);
+        let from = SocketAddrV4::new(SMF, 8805);
+        let verdict = self.accel.message(Time::default(), from, &octets, &mut self.answer);
+        let Verdict::ToN4 { adopt: Some(index), .. } = verdict else {
+            return Err(ExperimentError::SessionKept);
+        };
+        let before = self.accel.rule_set(index);
+        let adopted = self.accel.adopt(index).ok_or(ExperimentError::SessionKept)?;
+        Ok(adopted.seid == seid && before == Some(adopted.rules) && self.accel.rule_set(index).is_none())
+    }
+
     /// The UPF's SEID of the session that was established last.
     pub(super) fn seid(&self) -> Seid {
         self.accel.session(self.last).map_or(Seid(0), |(seid, _)| seid)
@@ -125,6 +147,12 @@ pub(super) fn handover(teid: u32) -> Message<'static> {
     };
     let far = UpdateFar { update_forwarding_parameters: Some(forwarding), ..UpdateFar::new(FarId(2)) };
     SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }.into()
+}
+
+/// A modification that the data plane does not answer: usage is to be measured.
+pub(super) fn complex_modification() -> Message<'static> {
+    let urr = CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::VOLTH);
+    SessionModificationRequest { create_urrs: [urr].into(), ..SessionModificationRequest::default() }.into()
 }
 
 /// The end of a session.

@@ -1,6 +1,6 @@
 //! The experiments of AccelUPF at a small size.
 
-use causeway_experiment::accel::{fig8, fig9, table1};
+use causeway_experiment::accel::{chain, fallback, fig8, fig9, table1};
 use causeway_experiment::outcome::Outcome;
 use causeway_experiment::{Arguments, Common, Rows};
 use causeway_show::{Cell, Progress};
@@ -71,4 +71,45 @@ fn the_port_bounds_messages() {
         assert!(number(&outcome, row, "PFCP latency") < 2.0, "{outcome}");
     }
     assert!(number(&outcome, rows - 1, "passes") < number(&outcome, rows - 2, "passes"));
+}
+
+// Input:  200 sessions with packets, each of which falls back once: under low and high load, all at once, and with a probe for the entry.
+// Output: no packet is lost, doubled or overtaken, and the software has the rules of the switch. The first packet takes about two ways
+//         over the port to the software, or four with the probe, for which packets wait.
+#[test]
+fn sessions_leave_the_switch_with_their_packets() {
+    let outcome = fallback::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
+    assert!(outcome.goals.iter().all(|goal| goal.is_reached), "{outcome}");
+    let last = outcome.table.rows.len() - 1;
+    let count = |row: usize, column: &str| match outcome.table.rows[row]
+        [outcome.table.columns.iter().position(|known| known.name == column).unwrap()]
+    {
+        Cell::Count(count) => count,
+        ref other => panic!("{column}: {other:?}"),
+    };
+    for row in 1..last {
+        assert_eq!((count(row, "fallbacks"), count(row, "waited")), (200, 0), "{outcome}");
+        assert!(
+            (100.0..200.0).contains(&number(&outcome, row, "first, p50")) || row == last - 1,
+            "{outcome}"
+        );
+    }
+    assert!(count(last, "waited") > 0 && number(&outcome, last, "first, longest") > 190.0, "{outcome}");
+}
+
+// Input:  chains of one to three switches, with 1,000 sessions; and such of two and three, with 10,000, whose members fail.
+// Output: nothing that was acknowledged is lost, no request has two answers, requests are answered again within a second; each further
+//         switch adds less than two microseconds and takes nothing of the rate.
+#[test]
+fn a_chain_keeps_what_it_acknowledged() {
+    let outcome = chain::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
+    assert!(outcome.goals.iter().all(|goal| goal.is_reached), "{outcome}");
+    for row in 1..3 {
+        let more = number(&outcome, row, "latency, p50") - number(&outcome, row - 1, "latency, p50");
+        assert!((0.5..2.0).contains(&more), "{outcome}");
+    }
+    let failures = outcome.table.columns.iter().position(|column| column.name == "failures").unwrap();
+    assert!(outcome.table.rows.iter().skip(3).all(|row| row[failures] != Cell::Count(0)), "{outcome}");
+    let two = outcome.table.columns.iter().position(|column| column.name == "two answers").unwrap();
+    assert!(outcome.table.rows.iter().all(|row| row[two] == Cell::Count(0)), "{outcome}");
 }

@@ -132,7 +132,7 @@ fn n4_crosses_af_xdp_sockets() {
         smf.send_raw(&heartbeat);
         let mut buffer = [0; 128];
         let len = responses.recv(&mut buffer).unwrap();
-        assert_eq!((buffer[1], &buffer[4..7]), (2, &[9, 9, 0][..]), "{:02x?}", &buffer[..len]);
+        assert_eq!((buffer[1], &buffer[4..7]), (2, &[0, 9, 9][..]), "{:02x?}", &buffer[..len]);
         assert_eq!(received(), before);
         ip("link delete n4");
         until("the daemon goes on", || metric(&daemon, "fivegs_upffunction_upf_sessionnbr") == 0.0);

@@ -190,13 +190,13 @@ fn contradictions() {
         ),
         (
             "upf:\n  pfcp:\n    mode: af_xdp\n    server:\n      - address: 192.0.2.1\n",
-            "3: upf.pfcp.mode: mode af_xdp is for N4 in a packet thread: add upf.pfcp.accelerate: true, or use mode udp\n\
-             upf.yaml:5: upf.pfcp.server[0].dev: missing: mode af_xdp needs the interface of the address",
+            "5: upf.pfcp.server[0].dev: missing: mode af_xdp needs the interface of the address\n\
+             upf.yaml:3: upf.pfcp.mode: mode af_xdp is for N4 in a packet thread: add upf.pfcp.accelerate: true, or use mode udp",
         ),
         (
             "upf:\n  pfcp:\n    mode: af_xdp\n    accelerate: true\n    server:\n      - dev: eth1\n        address: 192.0.2.1\n  \
              gtpu:\n    mode: af_xdp\n    server:\n      - dev: eth1\n",
-            "6: upf.pfcp.server[0].dev: eth1 is given twice, first as upf.gtpu.server[0].dev",
+            "6: upf.pfcp.server[0].dev: interface eth1 is given twice, first as upf.gtpu.server[0].dev",
         ),
         (
             "upf:\n  dataplane: switch\n  routing:\n    decrement_ttl: false\n",
