@@ -229,7 +229,7 @@ impl Sender {
         Self { begun, segments, window: 10.0, threshold: f64::INFINITY, ..Self::default() }
     }
 
-    /// The next packet, if the window has room.
+    /// The next packet, if the window is not full.
     fn next(&mut self, flow: u32) -> Option<Packet> {
         if self.outstanding.len() >= self.window as usize {
             return None;

@@ -44,9 +44,9 @@ pub enum StartError {
         /// Entries available.
         room: usize,
     },
-    /// The program has no table for links to software, or no room for so many.
+    /// The program has no table for links to software, or too few entries.
     #[error(
-        "software behind the switch: the program lacks table software_ports, packet_limits or armed_rules, or has no room for {0} links"
+        "software behind the switch: the program lacks table software_ports, packet_limits or armed_rules, or has too few entries for {0} links"
     )]
     Software(usize),
     /// A route for which the program has no table: tunnels are over IPv4.

@@ -150,7 +150,7 @@ impl Smf {
             if !due.is_empty() {
                 due.iter().for_each(|request| outbox.put(to, request.clone()));
                 sent.resize(sent.len() + due.len(), Instant::now());
-                // What the kernel has no room for is lost like on a wire.
+                // What does not fit into the kernel's buffer is lost, as on a cable.
                 outbox.send(&self.socket, |_, _| {});
             }
             if !self.wait(T1)? {
@@ -250,7 +250,7 @@ impl Smf {
         Ok((Exchange { wall: span, latency, answers, repeated: 0, lost }, sent_packets as u64))
     }
 
-    /// What the kernel has no room for is lost like on a wire.
+    /// What does not fit into the kernel's buffer is lost, as on a cable.
     fn send(&self, request: &[u8]) -> Result<(), BenchError> {
         match self.socket.send(request) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => {

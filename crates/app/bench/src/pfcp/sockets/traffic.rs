@@ -62,7 +62,7 @@ impl Traffic {
             loop {
                 let now = start.elapsed().as_micros() as u64 * rate / 1_000_000 + 1;
                 for packet in turn.by_ref().take(now.saturating_sub(due) as usize) {
-                    // What the kernel has no room for is lost like on a wire.
+                    // What does not fit into the kernel's buffer is lost, as on a cable.
                     counted.fetch_add(u64::from(socket.send(packet).is_ok()), Ordering::Relaxed);
                 }
                 due = now;
