@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 use std::error::Error;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use causeway_conformance::{accel_shares, load_all, load_fragments};
@@ -18,6 +19,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).map_or_else(|| here.join("cases/dialects"), PathBuf::from);
     let cases = load_all(&folder)?;
     let fragments = load_fragments(&here.join("fragments.yaml"))?;
-    print!("{}", accel_shares(&cases, &fragments, usize::MAX)?);
-    Ok(())
+    let table = accel_shares(&cases, &fragments, usize::MAX)?;
+    Ok(std::io::stdout().write_all(table.as_bytes())?)
 }
