@@ -45,6 +45,10 @@ struct Share {
     by_usage: [(usize, usize); 2],
     /// Why not, of the class as it is.
     reasons: BTreeMap<String, usize>,
+    /// Of cases without URRs and with some: messages, and those that a packet thread with N4 answers by itself.
+    by_packet_thread: [(usize, usize); 2],
+    /// Why not.
+    left: BTreeMap<String, usize>,
 }
 
 /// A message of an SMF, and the SEID in the response of N4 if it establishes a session.
@@ -52,6 +56,8 @@ struct Asked {
     from: Ipv4Addr,
     octets: Vec<u8>,
     established: Option<u64>,
+    /// What comes before its response is for the control thread; without a run of N4 nothing is known.
+    left: Option<Option<&'static str>>,
     /// It answers a report, which only N4 can have sent: the session is N4's since then.
     answers_report: bool,
 }
@@ -64,11 +70,11 @@ impl Asked {
     }
 }
 
-/// The table of shares by software.
+/// The table of shares by software, with so many of the most frequent reasons in each row.
 ///
 /// # Errors
 /// A case does not run.
-pub fn accel_shares(cases: &[Case], fragments: &Fragments) -> Result<String, CaseError> {
+pub fn accel_shares(cases: &[Case], fragments: &Fragments, reasons: usize) -> Result<String, CaseError> {
     let mut shares: BTreeMap<usize, (&str, Share)> = BTreeMap::new();
     for case in cases {
         let Some((column, name)) = matrix::column(case) else { continue };
@@ -82,11 +88,12 @@ pub fn accel_shares(cases: &[Case], fragments: &Fragments) -> Result<String, Cas
         emulated.push((name, share));
     }
     let mut table = String::from(
-        "| SMF | session messages | form, published | form | answered, published | answered | without URRs | with URRs | why not |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "| SMF | session messages | form, published | form | answered, published | answered | without URRs | with URRs | why not | packet thread, \
+         without URRs | with URRs | why not |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let rows = shares.into_values().chain(emulated);
-    rows.for_each(|(name, share)| share.write(name, &mut table));
+    rows.for_each(|(name, share)| share.write(name, reasons, &mut table));
     Ok(table)
 }
 
@@ -113,24 +120,34 @@ impl Share {
         let of_kind = &mut self.by_usage[usize::from(requests.iter().any(Asked::measures_usage))];
         *of_kind = (of_kind.0 + messages, of_kind.1 + answered);
         self.messages += messages;
+        let of_kind = &mut self.by_packet_thread[usize::from(requests.iter().any(Asked::measures_usage))];
+        for left in requests.iter().filter(|request| !request.answers_report).filter_map(|it| it.left) {
+            *of_kind = (of_kind.0 + 1, of_kind.1 + usize::from(left.is_none()));
+            if let Some(left) = left {
+                *self.left.entry(left.to_owned()).or_default() += 1;
+            }
+        }
     }
 
-    fn write(&self, name: &str, out: &mut String) {
+    fn write(&self, name: &str, most: usize, out: &mut String) {
         let share = |count: usize, of: usize| match of {
             0 => "-".to_owned(),
             _ => format!("{count} ({:.0} %)", 100.0 * count as f64 / of as f64),
         };
         let percent = |count: usize| share(count, self.messages);
         let [without, with] = self.by_usage.map(|(messages, answered)| share(answered, messages));
-        let mut reasons: Vec<_> = self.reasons.iter().collect();
-        reasons.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
-        let reasons: Vec<_> =
-            reasons.iter().take(3).map(|(name, count)| format!("{name} ({count})")).collect();
+        let list = |reasons: &BTreeMap<String, usize>| {
+            let mut reasons: Vec<_> = reasons.iter().collect();
+            reasons.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
+            let texts = reasons.iter().take(most).map(|(name, count)| format!("{name} ({count})"));
+            texts.collect::<Vec<_>>().join("; ")
+        };
         let ([one, two], [first, both]) = (self.form.map(percent), self.answered.map(percent));
-        let reasons = reasons.join("; ");
+        let [alone, usage] = self.by_packet_thread.map(|(messages, answered)| share(answered, messages));
+        let (reasons, left) = (list(&self.reasons), list(&self.left));
         let _ = writeln!(
             out,
-            "| {name} | {} | {one} | {two} | {first} | {both} | {without} | {with} | {reasons} |",
+            "| {name} | {} | {one} | {two} | {first} | {both} | {without} | {with} | {reasons} | {alone} | {usage} | {left} |",
             self.messages
         );
     }
@@ -216,7 +233,10 @@ fn requests(case: &Case, fragments: &Fragments) -> Result<Vec<Asked>, CaseError>
         };
         let mut sent = transcript.datagrams.iter().filter(|sent| is_answer(&sent.payload));
         let established = sent.find_map(|sent| up_seid(&sent.payload)).filter(|_| is_establishment);
-        requests.push(Asked { from: *from, octets: octets.clone(), established, answers_report });
+        let pfcp = transcript.datagrams.iter().filter(|sent| sent.from.port() == PFCP_PORT);
+        let behind = pfcp.zip(&transcript.sent_behind).find(|(sent, _)| is_answer(&sent.payload));
+        let left = behind.map(|(_, behind)| *behind);
+        requests.push(Asked { from: *from, octets: octets.clone(), established, left, answers_report });
     }
     Ok(requests)
 }
@@ -278,7 +298,8 @@ fn emulated_smf(with_urr: bool) -> Vec<Asked> {
         let mut octets = Vec::new();
         // A session of a few rules is no longer than a datagram.
         let _ = message.encode(Some(seid), sequence, &mut octets);
-        Asked { from, octets, established: (seid == Seid(0)).then_some(there.0), answers_report: false }
+        let established = (seid == Seid(0)).then_some(there.0);
+        Asked { from, octets, established, left: None, answers_report: false }
     };
     (1..).zip(messages).map(asked).collect()
 }

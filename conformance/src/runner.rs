@@ -51,6 +51,9 @@ pub struct Transcript {
     pub datagrams: Vec<Datagram>,
     /// What happened to it.
     pub inputs: Vec<Input>,
+    /// For each PFCP datagram that it sent, in order: what N4 said before it about the same message that `upf.pfcp.accelerate` leaves to
+    /// the control thread, with all that follows; `None`: the packet thread sends it.
+    pub sent_behind: Vec<Option<&'static str>>,
 }
 
 /// Runs a case.
@@ -83,7 +86,8 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         }
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
-    Ok(Transcript { text, datagrams: run.upf.take_datagrams(), inputs: run.upf.take_inputs() })
+    let (datagrams, inputs) = (run.upf.take_datagrams(), run.upf.take_inputs());
+    Ok(Transcript { text, datagrams, inputs, sent_behind: run.upf.take_sent_behind() })
 }
 
 /// Surroundings in which everything that the UPF does unasked may happen, for scripts.

@@ -25,6 +25,10 @@ pub(crate) struct Upf {
     pub(crate) variables: Variables,
     /// How many were established.
     sessions: usize,
+    /// N4 has said something since the last input that `upf.pfcp.accelerate` leaves to the control thread, with all that follows.
+    left: Option<&'static str>,
+    /// Of each datagram that was sent: what was left before it.
+    sent_behind: Vec<Option<&'static str>>,
 }
 
 /// What the UPF sent since it was last asked: as text, and as datagrams.
@@ -63,6 +67,8 @@ impl Upf {
             inputs: Vec::new(),
             variables: Variables::default(),
             sessions: 0,
+            left: None,
+            sent_behind: Vec::new(),
         }
     }
 
@@ -76,6 +82,11 @@ impl Upf {
         std::mem::take(&mut self.seen.1)
     }
 
+    /// For each PFCP datagram that was sent since the last call: what N4 said before it that is for the control thread.
+    pub(crate) fn take_sent_behind(&mut self) -> Vec<Option<&'static str>> {
+        std::mem::take(&mut self.sent_behind)
+    }
+
     /// What happened since the last call.
     pub(crate) fn take_inputs(&mut self) -> Vec<Input> {
         std::mem::take(&mut self.inputs)
@@ -84,6 +95,7 @@ impl Upf {
     /// Forgets what was sent and what happened.
     pub(crate) fn clear_sent(&mut self) {
         self.seen = SentMessages::default();
+        self.sent_behind.clear();
         self.inputs.clear();
     }
 
@@ -125,6 +137,7 @@ impl Upf {
     /// A datagram arrives on N4.
     pub(crate) fn pfcp(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.inputs.push(Input::Pfcp { from: from.ip(), octets: bytes.to_vec() });
+        self.left = None;
         self.n4.datagram(self.now, from, bytes);
         self.exchange_until_idle();
     }
@@ -186,15 +199,19 @@ impl Upf {
             }
             match self.n4.poll_output() {
                 None => return,
-                Some(Output::Notice(_)) => {}
+                Some(Output::Notice(_)) => drop(self.left.get_or_insert("log line")),
                 Some(Output::Send { to, bytes }) => {
                     self.learn(&bytes);
                     self.seen.0.push(format!("to smf {to}: {}", format::pfcp(&bytes)));
                     let from = if to.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
                     let from = SocketAddr::new(from, PFCP_PORT);
                     self.seen.1.push(Datagram { from, to, payload: bytes });
+                    self.sent_behind.push(self.left);
                 }
-                Some(Output::Applications(applications)) => self.engine.set_applications(&applications),
+                Some(Output::Applications(applications)) => {
+                    self.left.get_or_insert("applications");
+                    self.engine.set_applications(&applications);
+                }
                 Some(Output::Apply { id, plan }) => {
                     let result = self.engine.apply(self.now, &plan);
                     self.n4.applied(self.now, id, result);

@@ -11,7 +11,7 @@ fn the_shares_of_smfs_are_those_of_the_cases() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cases = load_all(&folder.join("cases/dialects")).unwrap_or_else(|error| panic!("{error}"));
     let fragments = load_fragments(&folder.join("fragments.yaml")).unwrap_or_else(|error| panic!("{error}"));
-    let table = accel_shares(&cases, &fragments).unwrap_or_else(|error| panic!("{error}"));
+    let table = accel_shares(&cases, &fragments, 3).unwrap_or_else(|error| panic!("{error}"));
     let path = folder.join("../docs/accel.md");
     let page = std::fs::read_to_string(&path).expect("docs/accel.md");
     let (head, rest) = page.split_once(ACCEL_TABLE_BEGIN).expect("where the table begins");
