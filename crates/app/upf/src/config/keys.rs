@@ -487,7 +487,7 @@ mod tests {
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], smf: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
                          session: [{}], ethernet: [{}], vxlan: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
-                         switch: {route: [{}]}, qos: {slice: [{}]}, metrics: {server: [{}]}, management: {server: [{}]}}}";
+                         switch: {route: [{}], link: [{}]}, qos: {slice: [{}]}, metrics: {server: [{}]}, management: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader reads are exactly the documented keys.
