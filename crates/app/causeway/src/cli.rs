@@ -371,10 +371,32 @@ pub(crate) enum ConfigCommand {
     #[command(after_help = "Exit codes: 0 the configuration is right, 1 it is wrong, 2 wrong command line.")]
     Check(Box<ConfigArgs>),
     /// List every key with its meaning, its default, and whether a reload changes it
-    Keys,
+    Keys(KeysArgs),
+    /// Print the JSON Schema of the configuration file, for editors and checks before a deployment
+    #[command(after_help = "Examples:\n  causeway config schema > upf.schema.json")]
+    Schema,
     /// Print the configuration in force of a running UPF
     #[command(after_help = asks!("causeway config show" "causeway config show -o json"))]
     Show(ShowArgs),
+}
+
+/// The options of `causeway config keys`.
+#[derive(Args)]
+pub(crate) struct KeysArgs {
+    /// Form of the list; markdown is docs/configuration.md
+    #[arg(short, long, value_enum, default_value_t = KeysForm::Text)]
+    pub(crate) output: KeysForm,
+}
+
+/// The form of the list of keys.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KeysForm {
+    /// A line for each key
+    Text,
+    /// An array of objects
+    Json,
+    /// A page with tables
+    Markdown,
 }
 
 /// The sources of the configuration. A flag takes precedence over the environment, and the environment over the file.
@@ -416,6 +438,19 @@ struct Flags {
     /// upf.metrics.server: addresses of /metrics and /api, comma-separated
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_METRICS_ADDRESS", value_delimiter = ',')]
     metrics_address: Vec<String>,
+    /// Any key, repeatedly; `causeway config keys` lists them. In the environment: CAUSEWAY__UPF__SESSION__0__MTU=1300 for
+    /// upf.session[0].mtu
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// The environment variables for single keys.
+fn variables() -> Vec<(String, String)> {
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    std::env::vars_os()
+        .map(|(name, value)| (text(name), text(value)))
+        .filter(|(name, _)| name.starts_with(Overrides::PREFIX))
+        .collect()
 }
 
 impl ConfigArgs {
@@ -423,6 +458,7 @@ impl ConfigArgs {
     pub(crate) fn overrides(&self) -> Overrides {
         let flags = &self.flags;
         Overrides {
+            variables: variables(),
             log_level: flags.log_level.clone(),
             log_format: flags.log_format.clone(),
             node_id: flags.node_id.clone(),
@@ -431,6 +467,7 @@ impl ConfigArgs {
             smf_address: flags.smf_address.clone(),
             gtpu_address: flags.gtpu_address.clone(),
             metrics_address: flags.metrics_address.clone(),
+            set: flags.set.clone(),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use causeway_upf::config::{Config, KEYS};
+use causeway_upf::config::{self, Config, KEYS};
 use causeway_upf::management::views::ConfigView;
 use clap::Args;
 
-use crate::cli::{ConfigArgs, ConfigCommand};
+use crate::cli::{ConfigArgs, ConfigCommand, KeysForm};
 use crate::exit::{self, print};
 use crate::management::{ManagementArgs, ask};
 use crate::output::printable;
@@ -21,7 +21,8 @@ pub(crate) struct ShowArgs {
 pub(super) fn run(command: ConfigCommand) -> ExitCode {
     match command {
         ConfigCommand::Check(args) => check(&args),
-        ConfigCommand::Keys => keys(),
+        ConfigCommand::Keys(args) => keys(args.output),
+        ConfigCommand::Schema => json(&config::schema()),
         ConfigCommand::Show(args) => show(&args),
     }
 }
@@ -37,7 +38,28 @@ fn check(args: &ConfigArgs) -> ExitCode {
     }
 }
 
-fn keys() -> ExitCode {
+fn keys(form: KeysForm) -> ExitCode {
+    match form {
+        KeysForm::Text => lines(),
+        KeysForm::Json => json(KEYS),
+        KeysForm::Markdown => {
+            print(config::reference().trim_end());
+            ExitCode::from(exit::OK)
+        }
+    }
+}
+
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> ExitCode {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => {
+            print(text);
+            ExitCode::from(exit::OK)
+        }
+        Err(error) => exit::end(exit::FAILED, error),
+    }
+}
+
+fn lines() -> ExitCode {
     let width = KEYS.iter().map(|key| key.path.len()).max().unwrap_or(0);
     for key in KEYS {
         let when = if key.live { " (reload)" } else { "" };

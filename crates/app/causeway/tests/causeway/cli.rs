@@ -73,14 +73,31 @@ fn a_wrong_command_line_exits_with_2() {
 fn config_check_prints_the_effective_configuration() {
     let path = file("good.yaml", "upf:\n  max_sessions: 7\n  max_pdrs_per_session: 5\n");
     let output = Command::new(env!("CARGO_BIN_EXE_causeway"))
-        .args(["config", "check", "--config", path.to_str().unwrap(), "--log-level", "warn"])
+        .args([
+            "config",
+            "check",
+            "--config",
+            path.to_str().unwrap(),
+            "--log-level",
+            "warn",
+            "--set",
+            "upf.offload=false",
+        ])
         .env("CAUSEWAY_MAX_SESSIONS", "8")
+        .env("CAUSEWAY__UPF__SESSION__0__SUBNET", "10.60.0.0/16")
         .env("CAUSEWAY_LOG_LEVEL", "trace")
         .output()
         .unwrap();
     let effective = text(&output.stdout);
     assert_eq!((text(&output.stderr), output.status.code()), ("ok\n", Some(0)));
-    for line in ["  level: warn", "  max_sessions: 8", "  max_pdrs_per_session: 5", "      port: 8805"] {
+    for line in [
+        "  level: warn",
+        "  max_sessions: 8",
+        "  max_pdrs_per_session: 5",
+        "      port: 8805",
+        "  offload: false",
+        "  - subnet: 10.60.0.0/16",
+    ] {
         assert!(effective.lines().any(|l| l == line), "{line} is not in\n{effective}");
     }
     let again = file("effective.yaml", effective);
@@ -109,6 +126,19 @@ fn config_keys_lists_every_key_with_its_default() {
     assert_eq!(listed.lines().count(), causeway_upf::config::KEYS.len());
     assert!(listed.contains("upf.gtpu.server[].port"));
     assert!(listed.contains("[2152]"));
+    let output = causeway(&["config", "keys", "-o", "json"]);
+    let keys: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(keys.len(), causeway_upf::config::KEYS.len());
+    assert_eq!(keys[0]["path"], "logger.level");
+}
+
+#[test]
+fn config_schema_prints_a_json_schema() {
+    let output = causeway(&["config", "schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let port = &schema["properties"]["upf"]["properties"]["pfcp"]["properties"]["server"]["items"]["properties"]
+        ["port"];
+    assert_eq!((&port["default"], &port["maximum"]), (&8805.into(), &65_535.into()));
 }
 
 // Input:  a reader that closes its end at once.

@@ -1,4 +1,4 @@
-//! A YAML file as a tree whose nodes know their lines.
+//! A YAML file as a tree whose nodes know where they are given, and values set in it.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
@@ -7,13 +7,22 @@ use super::problem::Problem;
 /// Maximum nesting depth of lists and mappings. The deepest legal key is at 6.
 const MAX_DEPTH: usize = 16;
 
-/// The line of a node, from 1.
+/// A line of the file, from 1.
 pub(super) type Line = usize;
 
-/// A node and the line where it begins.
+/// Where a node is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// The line of the file where it begins.
+    Line(Line),
+    /// A flag or an environment variable: its number among the [`Origins`](super::origin::Origins).
+    Given(usize),
+}
+
+/// A node and where it is given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Node {
-    pub(super) line: Line,
+    pub(super) place: Place,
     pub(super) value: Value,
 }
 
@@ -26,7 +35,7 @@ pub(super) enum Value {
     Text(String),
     /// A list.
     List(Vec<Node>),
-    /// Keys with their lines and values, in order.
+    /// Keys with their places and values, in order.
     Map(Vec<Entry>),
 }
 
@@ -34,7 +43,7 @@ pub(super) enum Value {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
-    pub(super) line: Line,
+    pub(super) place: Place,
     pub(super) node: Node,
 }
 
@@ -63,13 +72,100 @@ pub(super) fn parse(text: &str) -> Result<Node, (Line, Problem)> {
         let line = span.start.line();
         builder.take(event, line).map_err(|problem| (line, problem))?;
     }
-    Ok(builder.root.unwrap_or(Node { line: 1, value: Value::Map(Vec::new()) }))
+    Ok(builder.root.unwrap_or(Node { place: Place::Line(1), value: Value::Map(Vec::new()) }))
+}
+
+/// A step from a node to one inside it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Step {
+    /// To an item of a list, from 0.
+    Item(usize),
+    /// To the value of a key.
+    Key(String),
+}
+
+impl Node {
+    /// Sets the value at a path. Groups and lists on the way to it that are missing are added; an item may be the next one of its list.
+    ///
+    /// # Errors
+    /// What is on the way is a value, a group where the path has an item, or a list where it has a key; or the list is shorter. The
+    /// tree is as it was.
+    pub(super) fn set(&mut self, path: &[Step], value: Value, place: Place) -> Result<(), Problem> {
+        let Some((step, rest)) = path.split_first() else {
+            *self = Self { place, value };
+            return Ok(());
+        };
+        let mut inner = self.inner(step).cloned().unwrap_or(Self { place, value: Value::Null });
+        match (step, &self.value) {
+            (Step::Key(_), Value::Null | Value::Map(_)) => {}
+            (Step::Item(n), Value::Null) if *n == 0 => {}
+            (Step::Item(n), Value::List(items)) if *n <= items.len() => {}
+            (Step::Item(n), Value::Null) => return Err(Problem::NoSuchItem { item: *n, items: 0 }),
+            (Step::Item(n), Value::List(items)) => {
+                return Err(Problem::NoSuchItem { item: *n, items: items.len() });
+            }
+            (Step::Key(_), other) => {
+                return Err(Problem::WrongKind { expected: "a group of keys", found: other.kind() });
+            }
+            (Step::Item(_), other) => {
+                return Err(Problem::WrongKind { expected: "a list of `- ` items", found: other.kind() });
+            }
+        }
+        inner.set(rest, value, place)?;
+        self.put(step, inner, place);
+        Ok(())
+    }
+
+    fn inner(&self, step: &Step) -> Option<&Self> {
+        match (step, &self.value) {
+            (Step::Key(key), Value::Map(entries)) => {
+                entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.node)
+            }
+            (Step::Item(n), Value::List(items)) => items.get(*n),
+            _ => None,
+        }
+    }
+
+    /// Puts a node where a step leads. The value is a group for a key and a list with that item or the one before for an item, or
+    /// nothing.
+    fn put(&mut self, step: &Step, inner: Self, place: Place) {
+        match (step, &mut self.value) {
+            (Step::Key(key), Value::Map(entries)) => match entries.iter_mut().find(|entry| entry.key == *key)
+            {
+                Some(entry) => entry.node = inner,
+                None => entries.push(Entry { key: key.clone(), place, node: inner }),
+            },
+            (Step::Item(n), Value::List(items)) => match items.get_mut(*n) {
+                Some(item) => *item = inner,
+                None => items.push(inner),
+            },
+            (Step::Key(key), value) => {
+                *value = Value::Map(vec![Entry { key: key.clone(), place, node: inner }]);
+            }
+            (Step::Item(_), value) => *value = Value::List(vec![inner]),
+        }
+    }
+
+    /// The same tree, given elsewhere.
+    pub(super) fn moved(self, place: Place) -> Self {
+        let value = match self.value {
+            Value::List(items) => Value::List(items.into_iter().map(|item| item.moved(place)).collect()),
+            Value::Map(entries) => Value::Map(
+                entries
+                    .into_iter()
+                    .map(|Entry { key, node, .. }| Entry { key, place, node: node.moved(place) })
+                    .collect(),
+            ),
+            other => other,
+        };
+        Self { place, value }
+    }
 }
 
 /// An incomplete list or mapping.
 enum OpenNode {
-    List(Line, Vec<Node>),
-    Map(Line, Vec<Entry>, Option<(String, Line)>),
+    List(Place, Vec<Node>),
+    Map(Place, Vec<Entry>, Option<(String, Line)>),
 }
 
 /// Builds the tree from the events of the parser.
@@ -91,8 +187,8 @@ impl Builder {
             }
             Event::DocumentStart(_) if self.root.is_some() => Err(Problem::SecondDocument),
             Event::Scalar(text, style, ..) => self.scalar(&text, style, line),
-            Event::SequenceStart(..) => self.begin(OpenNode::List(line, Vec::new())),
-            Event::MappingStart(..) => self.begin(OpenNode::Map(line, Vec::new(), None)),
+            Event::SequenceStart(..) => self.begin(OpenNode::List(Place::Line(line), Vec::new())),
+            Event::MappingStart(..) => self.begin(OpenNode::Map(Place::Line(line), Vec::new(), None)),
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             _ => Ok(()),
         }
@@ -101,14 +197,15 @@ impl Builder {
     fn scalar(&mut self, text: &str, style: ScalarStyle, line: Line) -> Result<(), Problem> {
         if let Some(OpenNode::Map(_, entries, key @ None)) = self.open.last_mut() {
             if let Some(first) = entries.iter().find(|entry| entry.key == text) {
-                return Err(Problem::DuplicateKey { key: text.to_owned(), first: first.line });
+                let Place::Line(first) = first.place else { return Ok(()) };
+                return Err(Problem::DuplicateKey { key: text.to_owned(), first });
             }
             *key = Some((text.to_owned(), line));
             return Ok(());
         }
         let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
         let value = if is_null { Value::Null } else { Value::Text(text.to_owned()) };
-        self.put(Node { line, value })
+        self.put(Node { place: Place::Line(line), value })
     }
 
     fn begin(&mut self, open: OpenNode) -> Result<(), Problem> {
@@ -124,8 +221,8 @@ impl Builder {
 
     fn end(&mut self) -> Result<(), Problem> {
         match self.open.pop() {
-            Some(OpenNode::List(line, items)) => self.put(Node { line, value: Value::List(items) }),
-            Some(OpenNode::Map(line, entries, _)) => self.put(Node { line, value: Value::Map(entries) }),
+            Some(OpenNode::List(place, items)) => self.put(Node { place, value: Value::List(items) }),
+            Some(OpenNode::Map(place, entries, _)) => self.put(Node { place, value: Value::Map(entries) }),
             None => Ok(()),
         }
     }
@@ -136,7 +233,7 @@ impl Builder {
             Some(OpenNode::List(_, items)) => items.push(node),
             Some(OpenNode::Map(_, entries, key)) => {
                 let (key, line) = key.take().ok_or(Problem::KeyIsNoText)?;
-                entries.push(Entry { key, line, node });
+                entries.push(Entry { key, place: Place::Line(line), node });
             }
         }
         Ok(())
@@ -161,12 +258,15 @@ mod tests {
         let root = parse("# comment\na:\n  b: 1\nc:\n  - x\n  - 'null'\nd:\n").unwrap();
         let entries = map(&root);
         assert_eq!(
-            entries.iter().map(|e| (e.key.as_str(), e.line)).collect::<Vec<_>>(),
-            [("a", 2), ("c", 4), ("d", 7)]
+            entries.iter().map(|e| (e.key.as_str(), e.place)).collect::<Vec<_>>(),
+            [("a", Place::Line(2)), ("c", Place::Line(4)), ("d", Place::Line(7))]
         );
-        assert_eq!(map(&entries[0].node)[0].node, Node { line: 3, value: Value::Text("1".into()) });
+        assert_eq!(
+            map(&entries[0].node)[0].node,
+            Node { place: Place::Line(3), value: Value::Text("1".into()) }
+        );
         let Value::List(items) = &entries[1].node.value else { panic!() };
-        assert_eq!(items[1], Node { line: 6, value: Value::Text("null".into()) });
+        assert_eq!(items[1], Node { place: Place::Line(6), value: Value::Text("null".into()) });
         assert_eq!(entries[2].node.value, Value::Null);
     }
 

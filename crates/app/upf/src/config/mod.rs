@@ -1,4 +1,7 @@
 //! The configuration. Precedence: flag, environment, file, default. Every error states its origin and the remedy.
+//!
+//! A key is declared where `decode` reads it, with what is legal, and once in [`KEYS`] with its meaning: file, flags, environment, help,
+//! JSON Schema and reference follow from these.
 
 mod check;
 mod cold_storage;
@@ -14,6 +17,7 @@ mod framed;
 mod host;
 mod hybrid;
 mod keys;
+mod kind;
 mod management;
 mod memory;
 mod model;
@@ -25,6 +29,7 @@ mod qos;
 mod quantities;
 mod reload;
 mod routing;
+mod schema;
 mod section;
 mod serialize;
 mod switch;
@@ -69,12 +74,14 @@ pub use qos::{Qos, Slice};
 pub(crate) use quantities::octets_text;
 pub use reload::Reloaded;
 pub use routing::{EchoConfig, Routing};
+pub use schema::{reference, schema};
 pub use switch::{P4Switch, SwitchLink, SwitchRoute};
 pub use traffic::{Classes, FlowRate, HeavyHitters, Traffic};
 pub use vxlan::VxlanSegment;
 pub use workers::{WorkerCount, Workers};
 pub use xplane::XPlaneKeys;
 
+use document::Place;
 use origin::Origins;
 use section::Reader;
 
@@ -136,16 +143,16 @@ impl Config {
 }
 
 fn decoded(text: &str, overrides: &Overrides, reader: &Reader) -> Config {
-    let root = match document::parse(text) {
+    let mut root = match document::parse(text) {
         Ok(root) => root,
         Err((line, problem)) => {
-            let origin = reader.origins.borrow().line(line);
+            let origin = reader.origins.borrow().at(Place::Line(line));
             reader.report(origin, "", problem);
             return Config::default();
         }
     };
-    let mut config = reader.root(&root, decode::config);
-    overrides.apply(&mut config, &mut reader.origins.borrow_mut(), &mut reader.errors.borrow_mut());
+    overrides.apply(&mut root, reader);
+    let config = reader.root(&root, decode::config);
     // Contradictions that follow from wrong values are not reported.
     if reader.errors.borrow().is_empty() {
         for (key, problem) in check::check(&config) {

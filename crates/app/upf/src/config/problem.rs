@@ -25,6 +25,14 @@ pub enum Problem {
         /// The limit.
         most: u64,
     },
+    /// A flag or a variable sets an item behind the next one of a list.
+    #[error("the list has {items} items, numbered from 0: the next is {items}, not {item}")]
+    NoSuchItem {
+        /// The number of the item.
+        item: usize,
+        /// The number of items.
+        items: usize,
+    },
     /// The text is not UTF-8.
     #[error("not UTF-8 text")]
     NotText,

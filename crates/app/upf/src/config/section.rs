@@ -1,10 +1,11 @@
 //! Reads groups of keys and reports every unknown key.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use super::document::{Entry, Line, Node, Value};
+use super::document::{Entry, Node, Place, Value};
 use super::error::ConfigError;
+use super::kind::{Kind, Parse};
 use super::origin::{Origin, Origins};
 use super::problem::{Hint, Problem};
 
@@ -20,13 +21,21 @@ const FOREIGN_KEYS: &[(&str, &str)] = &[
 pub(super) struct Reader {
     pub(super) errors: RefCell<Vec<ConfigError>>,
     pub(super) origins: RefCell<Origins>,
-    /// Every key that was read, with `[]` for list indexes.
-    pub(super) asked: RefCell<BTreeSet<String>>,
+    /// Every key that was read, with `[]` for list indexes; groups and lists of groups have no kind.
+    pub(super) asked: RefCell<BTreeMap<String, Option<Kind>>>,
+    /// Each list that is missing is read as if it had one item, so that its keys are asked for.
+    describes: bool,
 }
 
 impl Reader {
     pub(super) fn new(origins: Origins) -> Self {
-        Self { errors: RefCell::default(), origins: RefCell::new(origins), asked: RefCell::default() }
+        let (errors, asked) = (RefCell::default(), RefCell::default());
+        Self { errors, origins: RefCell::new(origins), asked, describes: false }
+    }
+
+    /// Reads nothing, and knows then which keys a file may have.
+    pub(super) fn describing() -> Self {
+        Self { describes: true, ..Self::new(Origins::new(None)) }
     }
 
     /// Reads the whole document.
@@ -40,7 +49,7 @@ impl Reader {
             Some(Value::Map(entries)) => entries,
             Some(other) => {
                 let problem = Problem::WrongKind { expected: "a group of keys", found: other.kind() };
-                self.error(path, node.map_or(1, |node| node.line), problem);
+                self.error(path, node.map_or(Place::Line(1), |node| node.place), problem);
                 &[]
             }
         };
@@ -50,8 +59,8 @@ impl Reader {
         value
     }
 
-    fn error(&self, path: &str, line: Line, problem: Problem) {
-        let origin = self.origins.borrow().line(line);
+    fn error(&self, path: &str, place: Place, problem: Problem) {
+        let origin = self.origins.borrow().at(place);
         self.report(origin, path, problem);
     }
 
@@ -73,7 +82,7 @@ impl<'a> Section<'a> {
     /// Reads a group of keys. For a missing group `read` runs with an empty one.
     pub(super) fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
         let path = self.path_of(key);
-        self.reader.group(&path, self.take(key).map(|entry| &entry.node), read)
+        self.reader.group(&path, self.take(key, None).map(|entry| &entry.node), read)
     }
 
     /// Reads a list of groups of keys. `None` when it is missing.
@@ -83,31 +92,29 @@ impl<'a> Section<'a> {
         mut read: impl FnMut(&mut Section<'_>) -> T,
     ) -> Option<Vec<T>> {
         let path = self.path_of(key);
-        let entry = self.take(key)?;
+        let Some(entry) = self.take(key, None) else {
+            return self.reader.describes.then(|| vec![self.reader.group(&format!("{path}[]"), None, read)]);
+        };
         let items = match &entry.node.value {
             Value::Null => return None,
             Value::List(items) => items,
             other => {
                 let problem = Problem::WrongKind { expected: "a list of `- ` items", found: other.kind() };
-                self.reader.error(&path, entry.node.line, problem);
+                self.reader.error(&path, entry.node.place, problem);
                 return None;
             }
         };
         let item = |(n, node): (usize, &Node)| {
             let path = format!("{path}[{n}]");
-            self.note(&path, node.line);
+            self.note(&path, node.place);
             self.reader.group(&path, Some(node), &mut read)
         };
         Some(items.iter().enumerate().map(item).collect())
     }
 
     /// Reads one value. `None` when it is missing, or wrong and reported.
-    pub(super) fn value<T>(
-        &mut self,
-        key: &'static str,
-        parse: impl FnOnce(&str) -> Result<T, Problem>,
-    ) -> Option<T> {
-        let entry = self.take(key)?;
+    pub(super) fn value<T>(&mut self, key: &'static str, parse: impl Parse<T>) -> Option<T> {
+        let entry = self.take(key, Some(parse.kind()))?;
         self.parsed(key, entry, parse)
     }
 
@@ -117,36 +124,36 @@ impl<'a> Section<'a> {
         &mut self,
         key: &'static str,
         former: &'static str,
-        parse: impl FnOnce(&str) -> Result<T, Problem>,
+        parse: impl Parse<T>,
     ) -> Option<T> {
-        let current = self.take(key);
+        let current = self.take(key, Some(parse.kind()));
         let Some(entry) = self.entries.iter().find(|entry| entry.key == former) else {
             return self.parsed(key, current?, parse);
         };
         self.asked.push(former);
-        if let Some(current) = current {
-            let (first, second) = (current.line.min(entry.line), current.line.max(entry.line));
-            let key = format!("{former}` or `{key}");
-            self.reader.error(&self.path_of(former), second, Problem::DuplicateKey { key, first });
-            return None;
+        match current.map(|current| (current, current.place, entry.place)) {
+            // A flag or a variable takes the place of the file.
+            Some((current, Place::Given(_), _)) => return self.parsed(key, current, parse),
+            Some((_, Place::Line(one), Place::Line(other))) => {
+                let (first, second) = (one.min(other), Place::Line(one.max(other)));
+                let key = format!("{former}` or `{key}");
+                self.reader.error(&self.path_of(former), second, Problem::DuplicateKey { key, first });
+                return None;
+            }
+            Some((_, Place::Line(_), Place::Given(_))) | None => {}
         }
-        self.note(&self.path_of(key), entry.line);
+        self.note(&self.path_of(key), entry.place);
         self.parsed(former, entry, parse)
     }
 
     /// The value of an entry. `None` when it has none, or a wrong one, which is reported under the key.
-    fn parsed<T>(
-        &self,
-        key: &str,
-        entry: &Entry,
-        parse: impl FnOnce(&str) -> Result<T, Problem>,
-    ) -> Option<T> {
+    fn parsed<T>(&self, key: &str, entry: &Entry, parse: impl Parse<T>) -> Option<T> {
         let parsed = match &entry.node.value {
-            Value::Text(text) => parse(text),
+            Value::Text(text) => parse.parse(text),
             Value::Null => return None,
             other => Err(Problem::WrongKind { expected: "a single value", found: other.kind() }),
         };
-        parsed.map_err(|problem| self.reader.error(&self.path_of(key), entry.node.line, problem)).ok()
+        parsed.map_err(|problem| self.reader.error(&self.path_of(key), entry.node.place, problem)).ok()
     }
 
     /// Reads a required value of a group. Reports it when it is missing.
@@ -154,7 +161,7 @@ impl<'a> Section<'a> {
         &mut self,
         key: &'static str,
         what: &'static str,
-        parse: impl FnOnce(&str) -> Result<T, Problem>,
+        parse: impl Parse<T>,
     ) -> Option<T> {
         if !self.gives(key) {
             let path = self.path_of(key);
@@ -168,18 +175,18 @@ impl<'a> Section<'a> {
         self.entries.iter().any(|entry| entry.key == key && entry.node.value != Value::Null)
     }
 
-    fn take(&mut self, key: &'static str) -> Option<&'a Entry> {
+    fn take(&mut self, key: &'static str, kind: Option<Kind>) -> Option<&'a Entry> {
         self.asked.push(key);
         let path = self.path_of(key);
-        self.reader.asked.borrow_mut().insert(pattern(&path));
+        self.reader.asked.borrow_mut().insert(pattern(&path), kind);
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
-        self.note(&path, entry.line);
+        self.note(&path, entry.place);
         Some(entry)
     }
 
-    fn note(&self, path: &str, line: Line) {
+    fn note(&self, path: &str, place: Place) {
         let mut origins = self.reader.origins.borrow_mut();
-        let origin = origins.line(line);
+        let origin = origins.at(place);
         origins.note(path, origin);
     }
 
@@ -191,13 +198,13 @@ impl<'a> Section<'a> {
         for entry in self.entries.iter().filter(|entry| !self.asked.contains(&entry.key.as_str())) {
             let path = self.path_of(&entry.key);
             let hint = hint(&path, &entry.key, &self.asked);
-            self.reader.error(&path, entry.line, Problem::UnknownKey(hint));
+            self.reader.error(&path, entry.place, Problem::UnknownKey(hint));
         }
     }
 }
 
 /// A path without list indexes: `upf.session[].subnet`.
-fn pattern(path: &str) -> String {
+pub(super) fn pattern(path: &str) -> String {
     let mut parts = path.split('[');
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |path, part| path + "[" + part.trim_start_matches(|c: char| c.is_ascii_digit()))

@@ -42,7 +42,10 @@ const MAX_MODEL: u64 = 1 << 20;
 
 impl Classes {
     fn read(classes: &mut Section<'_>) -> Self {
-        Self { model: classes.value("model", |text| values::text(text).map(PathBuf::from)), loaded: None }
+        Self {
+            model: classes.value("model", |text: &str| values::text(text).map(PathBuf::from)),
+            loaded: None,
+        }
     }
 
     /// Reads the model file, if one is named, as [`Config::load`](super::Config::load) does.

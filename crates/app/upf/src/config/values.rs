@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use causeway_model::{FlowDescription, Pattern, Url};
 use causeway_types::{IpNet, MacAddr, NodeId};
 
 use super::forwarding::RedirectTo;
+use super::kind::Number;
 use super::problem::Problem;
 
 /// The problem of an unexpected value.
@@ -16,14 +16,8 @@ pub(super) fn wrong(found: &str, expected: impl Into<String>) -> Problem {
 }
 
 /// A whole number in a range.
-pub(super) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, Problem>
-where
-    T: FromStr + PartialOrd + std::fmt::Display,
-{
-    move |text| {
-        let number = text.replace('_', "").parse().ok().filter(|number| range.contains(number));
-        number.ok_or_else(|| wrong(text, format!("a whole number from {} to {}", range.start(), range.end())))
-    }
+pub(super) fn number<T>(range: RangeInclusive<T>) -> Number<T> {
+    Number(range)
 }
 
 /// Yes or no.

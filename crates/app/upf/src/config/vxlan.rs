@@ -60,10 +60,10 @@ pub(super) fn segment(segment: &mut Section<'_>) -> VxlanSegment {
         remote: segment.required("remote", remote, values::address).unwrap_or(DEFAULT_ADDRESS),
         mac: segment.required("mac", mac, values::mac).unwrap_or(NO_MAC),
         next_hop: segment.required("next_hop", next_hop, values::mac).unwrap_or(NO_MAC),
-        address: segment.value("address", |text| {
+        address: segment.value("address", |text: &str| {
             text.parse().map_err(|_| values::wrong(text, "an IPv4 address, for example 172.16.5.1"))
         }),
-        address6: segment.value("address6", |text| {
+        address6: segment.value("address6", |text: &str| {
             text.parse().map_err(|_| values::wrong(text, "an IPv6 address, for example 2001:db8:5::1"))
         }),
     }

@@ -4,6 +4,7 @@ use causeway_ports::MAX_OTHERS;
 use serde::{Serialize, Serializer};
 
 use super::enums::{GtpuMode, N4Mode};
+use super::kind::Parse;
 use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
@@ -52,7 +53,7 @@ impl Workers {
 }
 
 fn count(text: &str) -> Result<WorkerCount, Problem> {
-    let number = || values::number(1..=MAX_WORKERS)(text).map(WorkerCount::Exactly).ok();
+    let number = || values::number(1..=MAX_WORKERS).parse(text).map(WorkerCount::Exactly).ok();
     let count = (text == "auto").then_some(WorkerCount::Auto).or_else(number);
     let expected = || format!("auto, or a whole number from 1 to {MAX_WORKERS}");
     count.ok_or_else(|| Problem::WrongValue { found: text.to_owned(), expected: expected() })

@@ -47,7 +47,7 @@ impl XPlaneKeys {
         let default = Self::default();
         let number = || values::number(1..=100_000_000);
         Self {
-            server: xplane.value("server", |text| values::endpoint(text, UDP_PORT)),
+            server: xplane.value("server", |text: &str| values::endpoint(text, UDP_PORT)),
             ues: xplane.value("ues", number()).unwrap_or(default.ues),
             flows: xplane.value("flows", number()).unwrap_or(default.flows),
             idle_ues: xplane.value("idle_ues", values::number(0..=1_000_000)).unwrap_or(default.idle_ues),

@@ -1,5 +1,6 @@
 //! Every documented key is read, has the default that is documented, and is in the sample file.
 
+mod schema;
 pub(crate) mod values;
 
 use std::collections::BTreeSet;
@@ -261,6 +262,73 @@ fn a_flag_takes_precedence_over_the_file_and_the_file_over_the_default() {
     assert_eq!((server.len(), server[0].port), (1, 18805));
     assert_eq!(config.upf.gtpu.server[1].port, 2152);
     assert_eq!(config.upf.metrics.server[0].address.to_string(), "192.0.2.9");
+}
+
+// Input:  a file; variables for items of a list, a key, a list that is missing; and flags for one of them, and for a whole list.
+// Output: a flag before a variable, a variable before the file, whatever the order of variables.
+#[test]
+fn any_key_may_be_given_by_a_variable_or_a_flag() {
+    let file = "{upf: {max_sessions: 5, ue_address_rest: 5s, session: [{subnet: 10.45.0.0/16, mtu: 1400}]}}";
+    let variable = |key: &str, value: &str| (format!("CAUSEWAY__{key}"), value.to_owned());
+    let overrides = Overrides {
+        variables: vec![
+            variable("UPF__SESSION__1__DEV", "n6"),
+            variable("UPF__SESSION__1__SUBNET", "2001:db8::/40"),
+            variable("UPF__SESSION__1__DNN", "ims"),
+            variable("UPF__SESSION__0__MTU", "1300"),
+            variable("UPF__MAX_SESSIONS", "6"),
+            variable("UPF__UE_ADDRESS_QUARANTINE", "7s"),
+            variable("UPF__SWITCH__LINK__0__PORT", "3"),
+            variable("UPF__SWITCH__LINK__0__SOFTWARE", "4"),
+        ],
+        set: ["upf.max_sessions=7", "upf.metrics.server=[]", "upf.session[1].dnn=", "upf.session[1].dnn=iot"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..Overrides::default()
+    };
+    let config = Config::parse(None, file, &overrides).unwrap();
+    let expected = "{upf: {max_sessions: 7, ue_address_quarantine: 7s, metrics: {server: []}, switch: {link: [{port: 3, software: 4}]}, \
+                    session: [{subnet: 10.45.0.0/16, mtu: 1300}, {subnet: '2001:db8::/40', dnn: iot, dev: n6}]}}";
+    assert_eq!(config, load(expected).unwrap());
+}
+
+// Input:  flags and variables for keys that do not exist, values that are wrong, items that are too far, and texts that are no keys.
+// Output: an error each, with the name of the flag or variable and what to do.
+#[test]
+fn a_wrong_variable_or_flag_is_named() {
+    let with = |variables: &[(&str, &str)], set: &[&str]| {
+        let variables =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        let overrides = Overrides { variables, set, ..Overrides::default() };
+        Config::parse(None, "{logger: {level: info}}", &overrides).unwrap_err().to_string()
+    };
+    assert_eq!(
+        with(&[("CAUSEWAY__UPF__MAX_SESSION", "7")], &[]),
+        "CAUSEWAY__UPF__MAX_SESSION: upf.max_session: unknown key, did you mean `max_sessions`?"
+    );
+    assert_eq!(
+        with(&[("CAUSEWAY__UPF__OFFLOAD", "maybe")], &[]),
+        "CAUSEWAY__UPF__OFFLOAD: upf.offload: `maybe` is not true or false"
+    );
+    for (set, expected) in [
+        (
+            "upf.session[2].mtu=1",
+            "upf.session[2].mtu: the list has 0 items, numbered from 0: the next is 0, not 2",
+        ),
+        ("logger.level.x=1", "logger.level.x: expected a group of keys, found a single value"),
+        ("upf.session.mtu=1", "upf.session: expected a list of `- ` items, found a group of keys"),
+        (
+            "upf.session[0].mtu=1300",
+            "upf.session[0].subnet: missing: give the prefix of the UE addresses, for example 10.45.0.0/16",
+        ),
+        ("upf.session", "`upf.session` is not KEY=VALUE, for example upf.session[0].mtu=1300"),
+        ("upf..x=1", "`upf..x=1` is not KEY=VALUE, for example upf.session[0].mtu=1300"),
+    ] {
+        assert_eq!(with(&[], &[set]), format!("--set: {expected}"), "{set}");
+    }
+    let error = with(&[], &["upf.metrics.server=["]);
+    assert!(error.starts_with("--set: upf.metrics.server: not YAML: "), "{error}");
 }
 
 // Input:  a file with the former name of a key, and one with both names.
