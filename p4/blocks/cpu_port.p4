@@ -105,3 +105,19 @@ control PushHeavyHitter(inout ethernet_h ethernet, inout cpu_h cpu, in bit<16> u
     }
 }
 #endif
+
+#ifdef APPLICATION_CLASSES
+// The header in front of the copy that says that the session of a rule has another class.
+control PushApplicationClass(inout ethernet_h ethernet, inout cpu_h cpu, in bit<16> class, in rule_word_t rule) {
+    apply {
+        cpu.setValid();
+        cpu.ether_type = ethernet.ether_type;
+        ethernet.ether_type = ETHERTYPE_CPU;
+        cpu.code = (bit<8>)PuntReason.APPLICATION_CLASS;
+        cpu.flags = 1;
+        cpu.port = class;
+        cpu.queue = 0;
+        cpu.rule = (rule_t)rule;
+    }
+}
+#endif

@@ -3,6 +3,10 @@
 #ifndef CAUSEWAY_OPTIONAL_METADATA
 #define CAUSEWAY_OPTIONAL_METADATA
 
+#if defined(HEAVY_HITTERS) && defined(APPLICATION_CLASSES)
+#error "HEAVY_HITTERS and APPLICATION_CLASSES are not for one program: the headers of copies have room for one of them"
+#endif
+
 // Of `armed.p4`.
 #define ARMED_METADATA \
     bit<32> armed_generation; \
@@ -57,5 +61,38 @@
     bit<1> has_heavy_chance_1; \
     bit<HEAVY_FLAG_BITS> heavy_flag_place; \
     bit<8> heavy_before;
+
+// Of `application_classes.p4`. Sessions that are measured at once:
+#ifndef SIZE_CLASSES
+#define SIZE_CLASSES 16384
+#define CLASS_BITS 14
+#endif
+#define CLASS_METADATA \
+    bit<16> class_window; \
+    bit<32> class_parts; \
+    bit<32> class_place; \
+    bit<1> class_direction; \
+    bit<1> is_class_measured; \
+    bit<16> is_class_closed; \
+    bit<16> class_last; \
+    bit<8> class_pause; \
+    int<32> class_part_up_0; \
+    int<32> class_part_up_1; \
+    int<32> class_part_down_0; \
+    int<32> class_part_down_1; \
+    bit<16> class_up; \
+    bit<16> class_down; \
+    int<32> class_up_0; \
+    int<32> class_up_1; \
+    int<32> class_down_0; \
+    int<32> class_down_1; \
+    bit<8> class_code_up; \
+    bit<8> class_code_down; \
+    bit<8> class_of_window; \
+    bit<8> class_even; \
+    bit<8> class_odd; \
+    bit<1> is_class_agreed; \
+    KEPT_IN_COPY bit<8> class_now; \
+    KEPT_IN_COPY bit<8> class_changed;
 
 #endif

@@ -67,10 +67,15 @@ struct pair_t {
 // A copy of a word.
 #define COPY(name)
 #define COPY_OF(name, result, word) result = word;
+// 16 bits out of the middle of a field.
+#define CUT(name)
+#define CUT_OF(name, result, bits) result = bits;
 #define RANDOM(name)
 #define RANDOM_DRAW(name, result) random(result, (bit<16>)0, (bit<16>)0xffff);
 // Time in units of 256 ns, modulo 2^32: simple_switch has it in microseconds, each of 125 / 32 units.
 #define TIME (bit<32>)((standard_metadata.ingress_global_timestamp * 125) >> 5)
+// In nanoseconds.
+#define NANOSECONDS (bit<48>)(standard_metadata.ingress_global_timestamp * 1000)
 #define TIME_OF_EGRESS (bit<32>)((standard_metadata.egress_global_timestamp * 125) >> 5)
 
 // VerifyChecksum and ComputeChecksum do all of it.
@@ -82,6 +87,8 @@ struct pair_t {
 #define TARGET_HEADERS
 #ifdef HEAVY_HITTERS
 #define TARGET_METADATA HEAVY_METADATA
+#elif defined(APPLICATION_CLASSES)
+#define TARGET_METADATA CLASS_METADATA
 #else
 #define TARGET_METADATA
 #endif

@@ -10,14 +10,18 @@
 #define HEAVY_OWNER metadata_t
 #include "../blocks/heavy_hitter.p4"
 #endif
+#ifdef APPLICATION_CLASSES
+#define CLASS_OWNER metadata_t
+#include "../blocks/application_classes.p4"
+#endif
 
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const bit<32> CPU_SESSION = 1;
 const bit<32> INSTANCE_INGRESS_CLONE = 1;
-#ifdef HEAVY_HITTERS
+#if defined(HEAVY_HITTERS) || defined(APPLICATION_CLASSES)
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
-// Of a copy that says that a rule has become heavy: Ethernet and the header of the CPU port.
-const bit<32> HEAVY_OCTETS = 24;
+// Of a copy that says that a rule has become heavy, or a class: Ethernet and the header of the CPU port.
+const bit<32> EVENT_OCTETS = 24;
 #endif
 
 parser UpfParser(
@@ -49,6 +53,9 @@ control UpfIngressMain(
     inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
 ) {
     UpfIngress() upf;
+#ifdef APPLICATION_CLASSES
+    ClassWindow() class_window;
+#endif
 
     apply {
         meta.bad_checksum = standard_metadata.checksum_error == 1;
@@ -58,7 +65,13 @@ control UpfIngressMain(
 #ifdef SOFTWARE_PORTS
         meta.time = TIME;
 #endif
+#ifdef APPLICATION_CLASSES
+        class_window.apply(NANOSECONDS, meta.class_window);
+#endif
         upf.apply(hdr, meta, standard_metadata);
+#ifdef APPLICATION_CLASSES
+        meta.class_parts = CLASS_PARTS(meta.length);
+#endif
 #ifdef SOFTWARE_PORTS
         if (meta.leaves == 1) {
             clone_preserving_field_list(CloneType.I2E, (bit<32>)meta.linked_session, 1);
@@ -82,9 +95,16 @@ control UpfEgressMain(
     PushHeavyHitter() push_heavy;
     HeavyHitters() heavy;
 #endif
+#ifdef APPLICATION_CLASSES
+    PushApplicationClass() push_class;
+    ApplicationClasses() classes;
+#endif
 
     apply {
         bit<1> is_original = 1;
+#ifdef APPLICATION_CLASSES
+        bit<1> is_class_counted = 0;
+#endif
 #ifdef HEAVY_HITTERS
         bit<1> is_second = 0;
         bit<1> second_way = 0;
@@ -104,7 +124,7 @@ control UpfEgressMain(
         if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
             if (meta.heavy_copy == HEAVY_EVENT) {
                 push_heavy.apply(hdr.ethernet, hdr.cpu, meta.heavy_units, meta.rule);
-                truncate(HEAVY_OCTETS);
+                truncate(EVENT_OCTETS);
             } else {
                 // A second pass has done then what it is for.
                 is_second = 1;
@@ -114,6 +134,12 @@ control UpfEgressMain(
                 }
                 mark_to_drop(standard_metadata);
             }
+        } else
+#endif
+#ifdef APPLICATION_CLASSES
+        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
+            push_class.apply(hdr.ethernet, hdr.cpu, (bit<16>)meta.class_now, meta.rule);
+            truncate(EVENT_OCTETS);
         } else
 #endif
         if (is_original == 0 || meta.punt != PuntReason.NONE) {
@@ -133,7 +159,19 @@ control UpfEgressMain(
                 is_counted = 1;
             }
 #endif
+#ifdef APPLICATION_CLASSES
+            if (meta.rule != 0) {
+                is_class_counted = 1;
+            }
+#endif
         }
+#ifdef APPLICATION_CLASSES
+        meta.class_changed = 0;
+        classes.apply(meta, (bit<32>)meta.rule, is_class_counted);
+        if (meta.class_changed == 1) {
+            clone_preserving_field_list(CloneType.E2E, CPU_SESSION, 1);
+        }
+#endif
 #ifdef HEAVY_HITTERS
         meta.heavy_time = TIME_OF_EGRESS;
         meta.heavy_weight = 1;

@@ -90,6 +90,11 @@ enum bit<8> PuntReason {
     // A copy of a packet with which its rule has become heavy.
     HEAVY_HITTER = 7
 #endif
+#ifdef APPLICATION_CLASSES
+    ,
+    // A copy of a packet with which its session has another class. Codes between are those of other programs.
+    APPLICATION_CLASS = 15
+#endif
 }
 
 // What a frame from the CPU port asks for: `code` of its header.

@@ -14,6 +14,8 @@
 // A mirroring session is named by a field.
 #ifdef SOFTWARE_PORTS
 #define TARGET_METADATA MirrorId_t copy_session; bit<8> copy_reason;
+#elif defined(APPLICATION_CLASSES)
+#define TARGET_METADATA MirrorId_t copy_session; bit<16> class_window;
 #else
 #define TARGET_METADATA MirrorId_t copy_session;
 #endif
@@ -67,10 +69,15 @@ struct pair_t {
 // A copy of a word by way of a hash: what is an index elsewhere is cut into parts there, which a sum cannot be.
 #define COPY(name) Hash<bit<32>>(HashAlgorithm_t.IDENTITY) name;
 #define COPY_OF(name, result, word) result = name.get({ word });
+// 16 bits out of the middle of a field, likewise.
+#define CUT(name) Hash<bit<16>>(HashAlgorithm_t.IDENTITY) name;
+#define CUT_OF(name, result, bits) result = name.get({ bits });
 #define RANDOM(name) Random<bit<16>>() name;
 #define RANDOM_DRAW(name, result) result = name.get();
 // Time in units of 256 ns, modulo 2^32.
 #define TIME ig_intr_md.ingress_mac_tstamp[39:8]
+// In nanoseconds.
+#define NANOSECONDS ig_intr_md.ingress_mac_tstamp
 #define TIME_OF_EGRESS from_parser.global_tstamp[39:8]
 
 // The deparser needs the sum of what does not change; the parser checks the whole.
@@ -91,7 +98,7 @@ header bridge_h {
     bit<32> rule;
     bit<32> cell;
     bit<8> bank;
-#elif defined(HEAVY_HITTERS)
+#elif defined(HEAVY_HITTERS) || defined(APPLICATION_CLASSES)
     bit<32> rule;
 #else
     bit<24> rule;
@@ -112,6 +119,16 @@ header bridge_h {
     bit<9> ingress_port;
     // Of that.
     bit<16> heavy_units;
+#elif defined(APPLICATION_CLASSES)
+    // 1: it counts for the class of its rule's session.
+    bit<1> is_class_counted;
+    // 1: a copy that says that this class has changed.
+    bit<1> is_class_event;
+    @padding bit<3> padding;
+    bit<9> ingress_port;
+    // Of such a copy the class.
+    bit<16> class_window;
+    bit<32> class_parts;
 #else
     @padding bit<5> padding;
     bit<9> ingress_port;
@@ -123,10 +140,32 @@ header bridge_h {
 header heavy_copy_h {
     bit<8> punt;
     bit<32> rule;
+#ifdef PROFILE_DIRECT
+    bit<32> cell;
+    bit<8> bank;
+#endif
     // The bits from `is_original` on.
     bit<8> what;
     bit<8> ingress_port;
     bit<16> heavy_units;
+}
+#endif
+
+#ifdef APPLICATION_CLASSES
+// The same in front of a copy that says that a class has changed.
+header class_copy_h {
+    bit<8> punt;
+    bit<32> rule;
+#ifdef PROFILE_DIRECT
+    bit<32> cell;
+    bit<8> bank;
+#endif
+    // The bits from `is_original` on.
+    bit<8> what;
+    bit<8> ingress_port;
+    bit<8> zero;
+    bit<8> class;
+    bit<32> class_parts;
 }
 #endif
 

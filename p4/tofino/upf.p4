@@ -10,10 +10,16 @@
 // The mirroring session whose port is CPU_PORT: the control plane configures it.
 const MirrorId_t CPU_SESSION = 1;
 const bit<3> MIRROR_COPY = 1;
-#ifdef HEAVY_HITTERS
+#if (defined(HEAVY_HITTERS) || defined(APPLICATION_CLASSES)) && !defined(PROFILE_DIRECT)
 #define BRIDGE_RULE meta.bridge.rule[23:0]
 #else
 #define BRIDGE_RULE meta.bridge.rule
+#endif
+// What the header between both sides has behind the rule in profile `direct`.
+#ifdef PROFILE_DIRECT
+#define NO_CELL 0, 0,
+#else
+#define NO_CELL
 #endif
 
 struct egress_headers_t {
@@ -27,11 +33,20 @@ struct egress_metadata_t {
     HEAVY_METADATA
     MirrorId_t copy_session;
 #endif
+#ifdef APPLICATION_CLASSES
+    CLASS_METADATA
+    bit<8> class_copy;
+    MirrorId_t copy_session;
+#endif
 }
 
 #ifdef HEAVY_HITTERS
 #define HEAVY_OWNER egress_metadata_t
 #include "../blocks/heavy_hitter.p4"
+#endif
+#ifdef APPLICATION_CLASSES
+#define CLASS_OWNER egress_metadata_t
+#include "../blocks/application_classes.p4"
 #endif
 
 parser UpfIngressParser(
@@ -71,6 +86,10 @@ control UpfIngressMain(
     inout ingress_intrinsic_metadata_for_tm_t traffic_manager
 ) {
     UpfIngress() upf;
+#ifdef APPLICATION_CLASSES
+    COPY(class_parts)
+    ClassWindow() class_window;
+#endif
 
     apply {
         if (from_parser.parser_err != PARSER_ERROR_OK) {
@@ -78,6 +97,9 @@ control UpfIngressMain(
         }
 #ifdef SOFTWARE_PORTS
         meta.time = TIME;
+#endif
+#ifdef APPLICATION_CLASSES
+        class_window.apply(NANOSECONDS, meta.class_window);
 #endif
         upf.apply(hdr, meta, traffic_manager, deparser);
 #ifdef SOFTWARE_PORTS
@@ -111,6 +133,16 @@ control UpfIngressMain(
         hdr.bridge.heavy_way = 0;
         hdr.bridge.is_heavy_event = 0;
         hdr.bridge.heavy_units = 0;
+#elif defined(APPLICATION_CLASSES)
+        hdr.bridge.rule = (bit<32>)meta.rule;
+        if (meta.punt == PuntReason.NONE && meta.rule != 0) {
+            hdr.bridge.is_class_counted = 1;
+        } else {
+            hdr.bridge.is_class_counted = 0;
+        }
+        hdr.bridge.is_class_event = 0;
+        hdr.bridge.class_window = meta.class_window;
+        COPY_OF(class_parts, hdr.bridge.class_parts, CLASS_PARTS(meta.length))
 #else
         hdr.bridge.rule = meta.rule;
 #endif
@@ -137,18 +169,22 @@ control UpfIngressDeparser(
 
     apply {
         if (deparser.mirror_type == MIRROR_COPY) {
-#ifdef PROFILE_DIRECT
-            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, 0, 0, meta.ingress_port});
-#elif defined(HEAVY_HITTERS)
+#if defined(HEAVY_HITTERS)
             mirror.emit<bridge_h>(
-                meta.copy_session, {(PuntReason)0, (bit<32>)meta.rule, 0, 0, 0, 0, 0, 0, 0, meta.ingress_port, 0}
+                meta.copy_session,
+                {(PuntReason)0, (bit<32>)meta.rule, NO_CELL 0, 0, 0, 0, 0, 0, 0, meta.ingress_port, 0}
+            );
+#elif defined(APPLICATION_CLASSES)
+            mirror.emit<bridge_h>(
+                meta.copy_session,
+                {(PuntReason)0, (bit<32>)meta.rule, NO_CELL 0, 0, 0, 0, 0, meta.ingress_port, 0, 0}
             );
 #elif defined(SOFTWARE_PORTS)
             mirror.emit<bridge_h>(
                 meta.copy_session, {(PuntReason)meta.copy_reason, meta.rule, 0, 0, 0, meta.ingress_port}
             );
 #else
-            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, 0, 0, 0, meta.ingress_port});
+            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, NO_CELL 0, 0, 0, meta.ingress_port});
 #endif
         }
         if (hdr.outer_ipv4.isValid()) {
@@ -187,6 +223,10 @@ parser UpfEgressParser(
 #ifdef HEAVY_HITTERS
         meta.heavy_weight = 1;
 #endif
+#ifdef APPLICATION_CLASSES
+        meta.class_window = meta.bridge.class_window;
+        meta.class_parts = meta.bridge.class_parts;
+#endif
         pkt.extract(hdr.ethernet);
         transition accept;
     }
@@ -204,14 +244,23 @@ control UpfEgressMain(
     PushHeavyHitter() push_heavy;
     HeavyHitters() heavy;
 #endif
+#ifdef APPLICATION_CLASSES
+    PushApplicationClass() push_class;
+    ApplicationClasses() classes;
+#endif
 
     apply {
 #ifdef HEAVY_HITTERS
         if (meta.bridge.is_heavy_event == 1) {
-            push_heavy.apply(hdr.ethernet, hdr.cpu, meta.bridge.heavy_units, meta.bridge.rule[23:0]);
+            push_heavy.apply(hdr.ethernet, hdr.cpu, meta.bridge.heavy_units, BRIDGE_RULE);
         } else if (meta.bridge.is_heavy_second == 1) {
             // A second pass is a copy, which has done what it is for.
             deparser.drop_ctl = 1;
+        } else
+#endif
+#ifdef APPLICATION_CLASSES
+        if (meta.bridge.is_class_event == 1) {
+            push_class.apply(hdr.ethernet, hdr.cpu, meta.bridge.class_window, BRIDGE_RULE);
         } else
 #endif
 #ifdef SOFTWARE_PORTS
@@ -247,6 +296,14 @@ control UpfEgressMain(
             meta.copy_session = CPU_SESSION;
         }
 #endif
+#ifdef APPLICATION_CLASSES
+        classes.apply(meta, meta.bridge.rule, meta.bridge.is_class_counted);
+        if (meta.class_changed == 1) {
+            meta.class_copy = CLASS_EVENT;
+            deparser.mirror_type = MIRROR_COPY;
+            meta.copy_session = CPU_SESSION;
+        }
+#endif
     }
 }
 
@@ -254,14 +311,21 @@ control UpfEgressDeparser(
     packet_out pkt, inout egress_headers_t hdr, in egress_metadata_t meta,
     in egress_intrinsic_metadata_for_deparser_t deparser
 ) {
-#ifdef HEAVY_HITTERS
+#if defined(HEAVY_HITTERS) || defined(APPLICATION_CLASSES)
     Mirror() mirror;
 
 #endif
     apply {
 #ifdef HEAVY_HITTERS
         if (deparser.mirror_type == MIRROR_COPY) {
-            mirror.emit<heavy_copy_h>(meta.copy_session, { 0, meta.bridge.rule, meta.heavy_copy, 0, meta.heavy_units });
+            mirror.emit<heavy_copy_h>(meta.copy_session, { 0, meta.bridge.rule, NO_CELL meta.heavy_copy, 0, meta.heavy_units });
+        }
+#endif
+#ifdef APPLICATION_CLASSES
+        if (deparser.mirror_type == MIRROR_COPY) {
+            mirror.emit<class_copy_h>(
+                meta.copy_session, { 0, meta.bridge.rule, NO_CELL meta.class_copy, 0, 0, meta.class_now, 0 }
+            );
         }
 #endif
         pkt.emit(hdr);
