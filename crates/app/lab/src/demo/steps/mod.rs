@@ -14,12 +14,14 @@ mod volume;
 
 use causeway_types::Volume;
 
-use super::environment::{DemoEnvironment, Options};
+use super::environment::{DemoEnvironment, Network, Options};
 use super::step::Step;
+use crate::LabError;
 use crate::ran::UeCounters;
 
-/// The daemon's metrics of sessions, buffered packets, and dropped packets by reason.
+/// The daemon's metrics of sessions, associations, buffered packets, and dropped packets by reason.
 const SESSIONS: &str = "fivegs_upffunction_upf_sessionnbr";
+const ASSOCIATIONS: &str = "pfcp_associations";
 const BUFFERED: &str = "causeway_buffered_packets";
 const DROPS: &str = "causeway_drop_total";
 
@@ -133,4 +135,9 @@ fn same(reported: &Volume, counted: &Volume) -> bool {
 
 fn octets(volume: &Volume) -> String {
     format!("{} octets up, {} down", volume.uplink, volume.downlink)
+}
+
+/// The user of a network that stayed has ended the association, for example by `causeway drain --release`.
+fn was_released(options: &Options, network: &Network) -> Result<bool, LabError> {
+    Ok(options.keep && network.metrics()?.sum(ASSOCIATIONS, &[]) == 0.0)
 }

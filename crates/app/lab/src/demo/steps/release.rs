@@ -19,7 +19,13 @@ const PACKET_INTERVAL: Duration = Duration::from_millis(1);
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     // In a network that stayed, somebody may send packets of their own.
     let others_send = stage.options.keep;
+    let options = stage.options.clone();
     let network = stage.network()?;
+    if super::was_released(&options, network)? {
+        observer.summarise("not played: the association was released while the network stayed");
+        stage.after = stage.network()?.metrics()?;
+        return Ok(());
+    }
     let Network { ues, smf, ran, .. } = network;
     let mut exact = 0;
     let all = ues.len();

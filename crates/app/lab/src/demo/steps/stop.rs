@@ -9,9 +9,12 @@ use crate::demo::step::Observer;
 const GRACE: Duration = Duration::from_secs(20);
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let options = stage.options.clone();
     let network = stage.network()?;
-    network.smf.release()?;
-    observer.expect("Association Release Response", "accepted", true);
+    if !super::was_released(&options, network)? {
+        network.smf.release()?;
+        observer.expect("Association Release Response", "accepted", true);
+    }
     let again = network.smf.retransmissions();
     observer.note("PFCP requests sent more than once", again);
     let start = Instant::now();
