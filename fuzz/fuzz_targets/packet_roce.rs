@@ -1,12 +1,15 @@
-//! Any UDP payload as RoCEv2: what is read, written and read again is the same, and has its CRC.
+//! Any UDP payload as RoCEv2, with a CRC and without: what is read, written and read again is the same, and has its CRC.
 
 #![no_main]
 
 use causeway_packet::roce::management::Management;
-use causeway_packet::roce::{Outer, Packet, Transport};
+use causeway_packet::roce::{Outer, Packet, Repr, Transport};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
+    if let Ok(repr) = Repr::parse_bare(octets) {
+        assert!(repr.transport.payload().len() <= octets.len());
+    }
     let Ok(packet) = Packet::parse(octets) else { return };
     let (v4, v6) = (("192.0.2.1:49152", "192.0.2.2:4791"), ("[2001:db8::1]:49152", "[2001:db8::2]:4791"));
     for (src, dst) in [v4, v6] {

@@ -9,6 +9,8 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
     REGISTER(numbers, 1 << PAIR_BITS, bit<PAIR_BITS>, bit<32>)
 
     COPY(length_copy)
+    // Packets that are dropped since their frame is short, by queue pair.
+    COUNTER(short_frames, 1 << PAIR_BITS, bit<PAIR_BITS>)
 
     REGISTER_ACTION(numbers, next, bit<PAIR_BITS>, bit<32>,
         cell = cell + 1;
@@ -63,21 +65,30 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
         meta.is_unsent = 1;
     }
 
+    // The frame ends before the packet in it does. Its UE's entry stays with one packet in flight, until the control plane ends it.
+    action short_frame() {
+        not_sent();
+        meta.is_short = 1;
+    }
+
     table kinds {
         key = {
             meta.copy : exact;
             meta.request.is_saved : ternary;
+            meta.lacking : ternary;
         }
-        actions = { of_ue; of_flow; of_packet; not_sent; NoAction; }
+        actions = { of_ue; of_flow; of_packet; not_sent; short_frame; NoAction; }
         const default_action = NoAction();
         const entries = {
-            // UDP 8, BTH 12, RETH 16, CRC 4 octets.
-            (COPY_LOAD, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_FRONT, 40);
-            (COPY_STORE, _) : of_packet(ROCE_WRITE_ONLY, 8, 48);
-            (COPY_FETCH, _) : of_flow(ROCE_READ_REQUEST, BUCKET_ENTRIES + 8, 40);
-            (COPY_SAVE, 1) : of_ue(ROCE_WRITE_ONLY, RECORD_PACKETS, 16, 56);
-            (COPY_SAVE, _) : not_sent();
-            (COPY_CLOSE, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_HEADER, 40);
+            // UDP 8, BTH 12, RETH 16 octets, and the CRC where there is one.
+            (COPY_LOAD, _, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_FRONT, 36 + XPLANE_CRC);
+            (COPY_STORE, _, 0) : of_packet(ROCE_WRITE_ONLY, 8, 44 + XPLANE_CRC);
+            (COPY_STORE, _, _) : short_frame();
+            (COPY_FETCH, _, 0) : of_flow(ROCE_READ_REQUEST, BUCKET_ENTRIES + 8, 36 + XPLANE_CRC);
+            (COPY_FETCH, _, _) : not_sent();
+            (COPY_SAVE, 1, _) : of_ue(ROCE_WRITE_ONLY, RECORD_PACKETS, 16, 52 + XPLANE_CRC);
+            (COPY_SAVE, _, _) : not_sent();
+            (COPY_CLOSE, _, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_HEADER, 36 + XPLANE_CRC);
         }
     }
 
@@ -189,6 +200,9 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
             } else {
                 XPLANE_EGRESS_DROP
             }
+        }
+        if (meta.is_short == 1) {
+            COUNT(short_frames, meta.request.pair[PAIR_BITS - 1:0], meta.request.pair[PAIR_BITS - 1:0])
         }
     }
 }

@@ -92,6 +92,9 @@ struct xplane_requests_t {
     bit<1> is_request;
     bit<1> is_unsent;
     bit<1> has_peer;
+    bit<1> is_short;
+    // Octets that the frame lacks of its packet. The ingress side has seen it here.
+    bit<16> lacking;
     bit<8> opcode;
     bit<32> a;
     bit<32> b;
@@ -112,6 +115,12 @@ struct xplane_requests_t {
 }
 
 #define XPLANE_BTH_FLAGS meta.flags
+// With XPLANE_BARE requests are those of Tofino 1: neither pad octets nor a CRC.
+#ifdef XPLANE_BARE
+#define XPLANE_CRC 0
+#define XPLANE_PADDING meta.flags = 0x40;
+#else
+#define XPLANE_CRC 4
 // Octets up to a multiple of four: their number is in the flags, behind the state of path migration.
 #define XPLANE_PADDING \
     meta.flags = 0x40; \
@@ -120,6 +129,7 @@ struct xplane_requests_t {
         meta.udp_octets = meta.udp_octets + missing; \
         meta.flags = 0x40 | (bit<8>)(missing << 4); \
     }
+#endif
 #define XPLANE_EGRESS_DROP meta.is_dropped = 1;
 #include "../blocks/xplane_requests.p4"
 
@@ -157,6 +167,8 @@ control XPlaneEgressMain(
             request.is_request = 0;
             request.is_unsent = 0;
             request.has_peer = 0;
+            request.is_short = 0;
+            request.lacking = 0;
             request.is_dropped = 0;
             requests.apply(hdr, request);
             hdr.cpu.setInvalid();
@@ -166,6 +178,11 @@ control XPlaneEgressMain(
             if (request.is_dropped == 1) {
                 mark_to_drop(standard_metadata);
             }
+#ifdef XPLANE_BARE
+            if (request.copy != COPY_STORE) {
+                without_user_packet();
+            }
+#else
             if (request.copy == COPY_STORE) {
                 if (request.flags == 0x40) {
                     if (hdr.ports.isValid()) {
@@ -214,6 +231,7 @@ control XPlaneEgressMain(
             }
             hdr.invariant_crc.setValid();
             hdr.invariant_crc.crc = crc[7:0] ++ crc[15:8] ++ crc[23:16] ++ crc[31:24];
+#endif
             // What the parser left of a response.
             truncate((bit<32>)hdr.outer_ipv4.length + 14);
         } else if (hdr.rest.isValid() && meta.kind == KIND_BUCKET) {

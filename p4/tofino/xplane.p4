@@ -107,6 +107,11 @@ struct xplane_requests_t {
     bit<1> is_request;
     bit<1> is_unsent;
     bit<1> has_peer;
+    bit<1> is_short;
+    // Octets of the packet, those of the frame that may be its, and how many it lacks.
+    bit<16> packet;
+    bit<16> room;
+    bit<16> lacking;
     bit<8> opcode;
     bit<32> a;
     bit<32> b;
@@ -126,7 +131,11 @@ struct xplane_requests_t {
 }
 
 #define XPLANE_BTH_FLAGS 0x40
+// Nothing can be added behind a packet.
+#define XPLANE_CRC 0
 #define XPLANE_PADDING
+// What a frame to the egress side has beside its packet: what the ingress side has put in front, tag, and FCS, which the length of the frame counts.
+#define XPLANE_FRAME 32
 #define XPLANE_EGRESS_DROP meta.is_dropped = 1;
 #include "../blocks/xplane_requests.p4"
 
@@ -147,8 +156,20 @@ control XPlaneEgressMain(
     inout egress_intrinsic_metadata_for_output_port_t output_port
 ) {
     XPlaneRequests() requests;
+    Hash<bit<16>>(HashAlgorithm_t.IDENTITY) packet_copy;
+
+    action measure() {
+        meta.packet = packet_copy.get({ meta.request.length });
+        meta.room = eg_intr_md.pkt_length |-| XPLANE_FRAME;
+    }
+
+    action compare() {
+        meta.lacking = meta.packet |-| meta.room;
+    }
 
     apply {
+        measure();
+        compare();
         requests.apply(hdr, meta);
         if (meta.is_dropped == 1) {
             deparser.drop_ctl = 1;

@@ -96,7 +96,8 @@ fn idle_sessions_are_in_memory_or_in_a_file() {
     for plane in ["fastpath", "hybrid"] {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().display().to_string();
-        let (_, json) = output(&["idle", "--quick", "--plane", plane, "--folder", &folder]);
+        let uncached = if plane == "fastpath" { "--uncached=true" } else { "--uncached=false" };
+        let (_, json) = output(&["idle", "--quick", "--plane", plane, "--folder", &folder, uncached]);
         let (report, is_cold) = (&json[0], |count: &Value| count.as_u64().is_some_and(|count| count > 1500));
         assert_eq!(column(report, "state"), ["memory", "cold"]);
         let [in_memory, cold] = column(report, "in storage")[..] else { panic!("{report}") };

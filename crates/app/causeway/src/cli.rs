@@ -155,10 +155,14 @@ Clients set up connections by the messages of InfiniBand's communication managem
 encrypted and nobody is asked who they are: whoever reaches the port has the memory. The memory is empty after a start, and clients
 learn of a restart. SIGTERM and SIGINT end it, with what it did.
 
+P4 profile `xplane` on Tofino 1 cannot add pad octets and CRC behind a packet. --requests-without-crc names the addresses of such switches. Octets
+that change on the way from there are not noticed.
+
 Examples:
   causeway memory-server
   causeway memory-server --listen 192.0.2.1 --size 1GiB
   causeway memory-server --listen [2001:db8::1]:4791 --size 64MiB --queue-pairs 8
+  causeway memory-server --listen 192.0.2.1 --requests-without-crc 192.0.2.65
 
 Exit codes: 0 ended by a signal, 1 it cannot listen or has not so much memory, 2 wrong command line.";
 

@@ -27,6 +27,8 @@ pub struct ColdStorageState {
     pub lost: u64,
     /// The time of each load, from the request to the record.
     pub load_times: LoadTimes,
+    /// Packets that wait for the state of their session.
+    pub held_packets: u64,
 }
 
 impl ColdStorageState {
@@ -43,6 +45,7 @@ impl ColdStorageState {
             read_errors: self.read_errors + other.read_errors,
             lost: self.lost + other.lost,
             load_times: self.load_times.with(&other.load_times),
+            held_packets: self.held_packets + other.held_packets,
         }
     }
 }

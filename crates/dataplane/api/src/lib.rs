@@ -45,6 +45,7 @@ mod event;
 mod explanation;
 mod firewall;
 mod heavy_hitter;
+mod memory_losses;
 mod packet;
 mod rule_placement;
 mod session_state;
@@ -73,6 +74,7 @@ pub use firewall::{
     MAX_FIREWALL_RULES, RemoteVerdict,
 };
 pub use heavy_hitter::{HeavyFlow, HeavyHitter, HeavyHitterList};
+pub use memory_losses::MemoryLosses;
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
 pub use rule_placement::{MoveCounts, PlacedRule, RulePlace, RulePlacement, SideLoad};
 pub use session_state::{BufferState, SessionDrops, SessionState, UrrState, UsageTotals};

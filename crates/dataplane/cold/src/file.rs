@@ -1,14 +1,18 @@
-//! A store in a file, and the thread that writes it.
+//! A store in a file, the thread that writes it, and the one that reads what is not in the page cache.
 
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::slot::{self, HEAD, MAX_RECORD, Slot, TAIL};
 use crate::{ColdStore, ReadError, StoreState};
@@ -64,10 +68,29 @@ struct Queue {
     is_ending: bool,
 }
 
+/// A read of a record: its number, that of the request, and when that was.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    number: u32,
+    id: u64,
+    began: Instant,
+}
+
+/// Reads for the thread that reads, and what it has read.
+#[derive(Debug, Default)]
+struct Reads {
+    requests: VecDeque<Request>,
+    results: VecDeque<(Request, Result<Vec<u8>, ReadError>)>,
+    waker: Option<Waker>,
+    is_ending: bool,
+}
+
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
+    reads: Mutex<Reads>,
+    requested: Condvar,
     heads: File,
     tails: File,
 }
@@ -76,7 +99,10 @@ struct Shared {
 #[derive(Debug)]
 pub struct ColdFile {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
+    /// The requests of records that the other thread reads.
+    pending: HashMap<u32, u64>,
+    requests: u64,
     state: StoreState,
 }
 
@@ -84,7 +110,7 @@ impl ColdFile {
     /// An empty store. `notice` is called by the thread that writes.
     ///
     /// # Errors
-    /// The folder does not exist, or files cannot be created in it; or the thread cannot be started.
+    /// The folder does not exist, or files cannot be created in it; or the threads cannot be started.
     pub fn create(folder: &Path, notice: fn(&StoreNotice)) -> io::Result<Self> {
         let (heads, tails) = (tempfile::tempfile_in(folder)?, tempfile::tempfile_in(folder)?);
         Self::of(heads, tails, notice)
@@ -92,11 +118,15 @@ impl ColdFile {
 
     fn of(heads: File, tails: File, notice: fn(&StoreNotice)) -> io::Result<Self> {
         let queue = Mutex::new(Queue::default());
-        let shared = Arc::new(Shared { queue, changed: Condvar::new(), heads, tails });
-        let writer = Arc::clone(&shared);
-        let thread =
-            thread::Builder::new().name("cold-storage".into()).spawn(move || writer.write_all(notice))?;
-        Ok(Self { shared, thread: Some(thread), state: StoreState::default() })
+        let (changed, requested) = (Condvar::new(), Condvar::new());
+        let shared = Arc::new(Shared { queue, changed, reads: Mutex::default(), requested, heads, tails });
+        let (state, pending) = (StoreState::default(), HashMap::new());
+        let mut store = Self { shared, threads: Vec::new(), pending, requests: 0, state };
+        let thread = |name: &str| thread::Builder::new().name(name.into());
+        let (writer, reader) = (Arc::clone(&store.shared), Arc::clone(&store.shared));
+        store.threads.push(thread("cold-storage").spawn(move || writer.write_all(notice))?);
+        store.threads.push(thread("cold-reads").spawn(move || reader.read_all())?);
+        Ok(store)
     }
 
     /// Waits until all records are written, or a write fails.
@@ -111,6 +141,45 @@ impl ColdFile {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_reads(&self) -> MutexGuard<'_, Reads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what is asked for, until the store ends.
+    fn read_all(&self) {
+        let mut reads = self.lock_reads();
+        while !reads.is_ending {
+            let Some(request) = reads.requests.pop_front() else {
+                reads = self.requested.wait(reads).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(reads);
+            let result = self.read_file(request.number, read);
+            reads = self.lock_reads();
+            reads.results.push_back((request, result));
+            let waker = reads.waker.clone();
+            drop(reads);
+            waker.iter().for_each(Waker::wake_by_ref);
+            reads = self.lock_reads();
+        }
+    }
+
+    /// The record in the files, whose octets `read` gets.
+    fn read_file(
+        &self,
+        number: u32,
+        read: impl Fn(&File, &mut [u8], u64) -> Result<(), ReadError>,
+    ) -> Result<Vec<u8>, ReadError> {
+        let (mut head, mut tail) = ([0; HEAD], Vec::new());
+        read(&self.heads, &mut head, u64::from(number) * HEAD as u64)?;
+        let (first, len) = slot::lengths(&head)?;
+        if len > first {
+            tail.resize(len - first, 0);
+            read(&self.tails, &mut tail, u64::from(number) * TAIL as u64)?;
+        }
+        slot::record(number, &head, &tail)
     }
 
     /// Writes what waits, until the store ends.
@@ -222,22 +291,61 @@ impl ColdStore for ColdFile {
         queue.records.insert(number, Waiting { put, record: record.into() });
         queue.order.push_back((number, put));
         drop(queue);
+        self.pending.remove(&number);
         self.shared.changed.notify_all();
     }
 
     fn read(&mut self, number: u32) -> Result<Vec<u8>, ReadError> {
         let start = Instant::now();
-        let waiting = self.shared.lock().records.get(&number).map(|waiting| Arc::clone(&waiting.record));
-        let record = match waiting {
-            Some(record) => record.to_vec(),
-            None => self.read_file(number)?,
+        let record = match self.unwritten(number) {
+            Some(record) => record,
+            None => self.shared.read_file(number, read)?,
         };
         self.state.read_times.add(start.elapsed());
         Ok(record)
     }
 
+    fn begin_read(&mut self, number: u32) -> Poll<Result<Vec<u8>, ReadError>> {
+        if self.pending.contains_key(&number) {
+            return Poll::Pending;
+        }
+        let began = Instant::now();
+        let cached = self.unwritten(number).map(Ok).or_else(|| self.cached(number));
+        if let Some(result) = cached {
+            if result.is_ok() {
+                self.state.read_times.add(began.elapsed());
+            }
+            return Poll::Ready(result);
+        }
+        self.requests += 1;
+        let request = Request { number, id: self.requests, began };
+        self.pending.insert(number, request.id);
+        self.shared.lock_reads().requests.push_back(request);
+        self.shared.requested.notify_one();
+        Poll::Pending
+    }
+
+    fn poll_read(&mut self) -> Option<(u32, Result<Vec<u8>, ReadError>)> {
+        while !self.pending.is_empty() {
+            let (Request { number, id, began }, result) = self.shared.lock_reads().results.pop_front()?;
+            if self.pending.get(&number) == Some(&id) {
+                self.pending.remove(&number);
+                if result.is_ok() {
+                    self.state.read_times.add(began.elapsed());
+                }
+                return Some((number, result));
+            }
+        }
+        None
+    }
+
+    fn set_waker(&mut self, waker: Waker) {
+        self.shared.lock_reads().waker = Some(waker);
+    }
+
     fn forget(&mut self, number: u32) {
         self.shared.lock().records.remove(&number);
+        self.pending.remove(&number);
     }
 
     fn state(&self) -> StoreState {
@@ -247,15 +355,28 @@ impl ColdStore for ColdFile {
 }
 
 impl ColdFile {
-    fn read_file(&self, number: u32) -> Result<Vec<u8>, ReadError> {
-        let (mut head, mut tail) = ([0; HEAD], Vec::new());
-        read(&self.shared.heads, &mut head, u64::from(number) * HEAD as u64)?;
-        let (first, len) = slot::lengths(&head)?;
-        if len > first {
-            tail.resize(len - first, 0);
-            read(&self.shared.tails, &mut tail, u64::from(number) * TAIL as u64)?;
-        }
-        slot::record(number, &head, &tail)
+    /// A record that waits to be written.
+    fn unwritten(&self, number: u32) -> Option<Vec<u8>> {
+        self.shared.lock().records.get(&number).map(|waiting| waiting.record.to_vec())
+    }
+
+    /// A record in the page cache. `None`: it is not there, or this file system cannot say so.
+    fn cached(&self, number: u32) -> Option<Result<Vec<u8>, ReadError>> {
+        let is_missing = Cell::new(false);
+        let result = self.shared.read_file(number, |file, octets, at| {
+            let len = octets.len();
+            let read = rustix::io::preadv2(file, &mut [IoSliceMut::new(octets)], at, ReadWriteFlags::NOWAIT);
+            match read {
+                Ok(read) if read == len => Ok(()),
+                Ok(0) => Err(ReadError::Damaged),
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    is_missing.set(true);
+                    Err(ReadError::Damaged)
+                }
+                Err(error) => Err(ReadError::Failed(error.to_string())),
+            }
+        });
+        (!is_missing.get()).then_some(result)
     }
 }
 
@@ -271,7 +392,9 @@ impl Drop for ColdFile {
     fn drop(&mut self) {
         self.shared.lock().is_ending = true;
         self.shared.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
+        self.shared.lock_reads().is_ending = true;
+        self.shared.requested.notify_all();
+        for thread in self.threads.drain(..) {
             // It fails only if the thread has panicked, which has been reported.
             let _ = thread.join();
         }
@@ -321,6 +444,81 @@ mod tests {
         assert_eq!(store.state().read_times.count(), 3 * numbers.len() as u64);
         // No file has a name.
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    /// The records of reads that were pending, when so many have ended.
+    fn ended(store: &mut ColdFile, count: usize) -> Vec<(u32, Result<Vec<u8>, ReadError>)> {
+        let mut ended = Vec::new();
+        while ended.len() < count {
+            match store.poll_read() {
+                Some(read) => ended.push(read),
+                None => thread::yield_now(),
+            }
+        }
+        ended
+    }
+
+    /// Takes what the files have out of the page cache.
+    fn drop_cache(store: &ColdFile) {
+        for file in [&store.shared.heads, &store.shared.tails] {
+            file.sync_all().unwrap();
+            rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        }
+    }
+
+    // Input:  short and long records, in the page cache and not; one that is asked for twice, one that is put anew and one that is forgotten before
+    //         they are read; one that is not there.
+    // Output: each record once, at once or later, after which the waker is called; nothing of those that are not wanted any more.
+    #[test]
+    fn records_are_read_without_waiting() {
+        #[derive(Default)]
+        struct Called(std::sync::atomic::AtomicBool);
+        impl std::task::Wake for Called {
+            fn wake(self: Arc<Self>) {
+                self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = ColdFile::create(folder.path(), silent).unwrap();
+        let called = Arc::new(Called::default());
+        store.set_waker(Waker::from(Arc::clone(&called)));
+        let record = |number: u32| vec![number as u8; if number % 2 == 0 { 100 } else { 600 }];
+        (0..40).for_each(|number| store.put(number, record(number)));
+        assert_eq!(store.begin_read(3), Poll::Ready(Ok(record(3))), "it may be unwritten");
+        store.flush();
+        drop_cache(&store);
+        let mut later = Vec::new();
+        for number in 0..40 {
+            match store.begin_read(number) {
+                Poll::Ready(read) => assert_eq!(read, Ok(record(number))),
+                Poll::Pending => {
+                    // A second one changes nothing.
+                    assert!(store.begin_read(number).is_pending());
+                    later.push(number);
+                }
+            }
+        }
+        let mut read = ended(&mut store, later.len());
+        read.sort_by_key(|(number, _)| *number);
+        assert_eq!(read, later.iter().map(|number| (*number, Ok(record(*number)))).collect::<Vec<_>>());
+        assert_eq!(called.0.load(std::sync::atomic::Ordering::SeqCst), !later.is_empty());
+
+        // As if none were in the page cache.
+        for number in [1, 2, 3, 4] {
+            store.requests += 1;
+            let request = Request { number, id: store.requests, began: Instant::now() };
+            store.pending.insert(number, request.id);
+            store.shared.lock_reads().requests.push_back(request);
+        }
+        store.put(2, vec![7; 3]);
+        store.forget(3);
+        store.shared.requested.notify_one();
+        let mut read = ended(&mut store, 2);
+        read.sort_by_key(|(number, _)| *number);
+        assert_eq!(read, [(1, Ok(record(1))), (4, Ok(record(4)))]);
+        assert_eq!(store.poll_read(), None);
+        assert_eq!(store.begin_read(2), Poll::Ready(Ok(vec![7; 3])));
+        assert_eq!(store.begin_read(5000), Poll::Ready(Err(ReadError::Damaged)));
     }
 
     // Input:  a file that cannot be written; then it can.

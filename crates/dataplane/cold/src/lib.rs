@@ -7,7 +7,8 @@
 //! - [`ColdStore::put`] does not wait for the disk: a thread of the file's own writes the records, and each stays in
 //!   memory until it is written. While the disk is full or fails, records stay in memory, and are tried again each
 //!   second; [`ColdStore::has_room`] says that no more are wanted.
-//! - [`ColdStore::read`] waits for the disk, if the page is not in the page cache. A record that is not what was
+//! - [`ColdStore::begin_read`] does not wait for the disk either. What is in the page cache is there at once; the rest is read by another thread
+//!   of the file's own, and [`ColdStore::poll_read`] returns it. [`ColdStore::read`] waits. A record that is not what was
 //!   written is [`ReadError::Damaged`]: each has a checksum, in which its number takes part.
 //! - Nothing outlasts the process: the file has no name in its folder, and its space is free when the process ends,
 //!   however it ends.
@@ -33,6 +34,7 @@ mod memory;
 mod slot;
 
 use std::fmt;
+use std::task::{Poll, Waker};
 
 use causeway_dataplane::LoadTimes;
 use thiserror::Error;
@@ -55,6 +57,22 @@ pub trait ColdStore: fmt::Debug + Send {
     /// # Errors
     /// [`ReadError`]; a record that is not written yet is always read.
     fn read(&mut self, number: u32) -> Result<Vec<u8>, ReadError>;
+
+    /// The same without waiting for a disk. `Pending`: the result comes from [`ColdStore::poll_read`]; another call with this number until then is
+    /// `Pending`, too. The default waits.
+    fn begin_read(&mut self, number: u32) -> Poll<Result<Vec<u8>, ReadError>> {
+        Poll::Ready(self.read(number))
+    }
+
+    /// A read that was pending and has ended, with its number. One of a record that was put anew or forgotten meanwhile has no result.
+    fn poll_read(&mut self) -> Option<(u32, Result<Vec<u8>, ReadError>)> {
+        None
+    }
+
+    /// Sets the waker that is called, from any thread, when a read that was pending has ended.
+    fn set_waker(&mut self, waker: Waker) {
+        drop(waker);
+    }
 
     /// The record with this number is not needed any more: it is not written, if that has not happened yet.
     fn forget(&mut self, number: u32);

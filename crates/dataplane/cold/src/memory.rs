@@ -1,6 +1,7 @@
 //! A store in memory, with faults: for tests of what uses a store.
 
 use std::collections::BTreeMap;
+use std::task::Poll;
 
 use crate::{ColdStore, ReadError, StoreState};
 
@@ -13,6 +14,8 @@ pub struct StoreFaults {
     pub reads_fail: bool,
     /// Records come back with their first octet changed.
     pub damages: bool,
+    /// Reads that may be pending are, until this is not set any more.
+    pub reads_wait: bool,
 }
 
 /// Records in memory.
@@ -20,6 +23,7 @@ pub struct StoreFaults {
 pub struct MemoryStore {
     records: BTreeMap<u32, Vec<u8>>,
     faults: std::sync::Arc<std::sync::Mutex<StoreFaults>>,
+    pending: Vec<u32>,
     state: StoreState,
 }
 
@@ -41,6 +45,25 @@ impl ColdStore for MemoryStore {
 
     fn put(&mut self, number: u32, record: Vec<u8>) {
         self.records.insert(number, record);
+        self.pending.retain(|pending| *pending != number);
+    }
+
+    fn begin_read(&mut self, number: u32) -> Poll<Result<Vec<u8>, ReadError>> {
+        if !self.faults().reads_wait && !self.pending.contains(&number) {
+            return Poll::Ready(self.read(number));
+        }
+        if !self.pending.contains(&number) {
+            self.pending.push(number);
+        }
+        Poll::Pending
+    }
+
+    fn poll_read(&mut self) -> Option<(u32, Result<Vec<u8>, ReadError>)> {
+        if self.faults().reads_wait {
+            return None;
+        }
+        let number = self.pending.pop()?;
+        Some((number, self.read(number)))
     }
 
     fn read(&mut self, number: u32) -> Result<Vec<u8>, ReadError> {
@@ -58,6 +81,7 @@ impl ColdStore for MemoryStore {
 
     fn forget(&mut self, number: u32) {
         self.records.remove(&number);
+        self.pending.retain(|pending| *pending != number);
     }
 
     fn state(&self) -> StoreState {

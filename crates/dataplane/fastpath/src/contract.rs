@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, Event,
@@ -116,6 +116,10 @@ impl Dataplane for FastPath {
         }
     }
 
+    fn set_waker(&mut self, waker: Waker) {
+        self.set_cold_waker(waker);
+    }
+
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         let is_changed = self.slow_path.changes_classes(applications);
         if is_changed {
@@ -182,6 +186,7 @@ impl Dataplane for FastPath {
             self.compile_outdated(now);
         }
         self.slow_path.advance(now);
+        self.end_reads(now);
         self.move_idle_out(now);
     }
 
@@ -253,6 +258,7 @@ impl PacketEngine for FastPath {
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {
+        self.send_late(out);
         self.slow_path.flush(out);
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
-    Counters, Dataplane, Disposition, DropReason, Explanation, Ingress, PacketEngine, Topology, Transmit,
+    Counters, Dataplane, Disposition, DropReason, Egress, Explanation, Ingress, PacketEngine, Topology,
+    Transmit,
 };
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Time};
@@ -17,7 +18,7 @@ use crate::contract::SinglePacketBatch;
 use crate::enforce::icmp_limit::SuppressedPeers;
 use crate::lookup::unknown_destinations::UnknownDestinations;
 use crate::program::Programs;
-use crate::session::cold::{ColdStorage, Unreadable};
+use crate::session::cold::{ColdStorage, NotLoaded};
 use crate::session::dormant::{ActiveSessions, DormantSessions};
 use crate::session::lease::{Compiler, Lease, ProfileCache};
 use crate::slice_limits::OutdatedSessions;
@@ -49,6 +50,8 @@ pub struct FastPath {
     pub(crate) active: ActiveSessions,
     /// Where idle sessions keep their state; `None`: in memory.
     pub(crate) cold: Option<Box<ColdStorage>>,
+    /// What packets have left that were held while the state of their session was read, for the next flush.
+    pub(crate) late: Vec<(Egress, Vec<u8>)>,
     pub(crate) max_sessions: u32,
     /// Counters of the packets that the flow entries handled.
     pub(crate) fast_counters: Counters,
@@ -91,6 +94,7 @@ impl FastPath {
             dormant: DormantSessions::new(limits.max_sessions)?,
             active: ActiveSessions::default(),
             cold: None,
+            late: Vec::new(),
             max_sessions: limits.max_sessions,
             fast_counters: Counters::default(),
             disposition: Disposition::Dropped(DropReason::UnknownUe),
@@ -145,8 +149,13 @@ impl FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
-        if self.activate_destination(now, ingress, packet).is_err() {
-            return self.drop_unreadable(now, ingress, packet);
+        match self.activate_destination(now, ingress, packet) {
+            Ok(()) => {}
+            Err(NotLoaded::Unreadable) => return self.drop_unreadable(now, ingress, packet),
+            Err(NotLoaded::Reading(seid)) => {
+                let held = self.hold(seid, ingress, packet);
+                return held.unwrap_or_else(|| self.drop_unreadable(now, ingress, packet));
+            }
         }
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
@@ -158,24 +167,20 @@ impl FastPath {
     }
 
     /// Activates the dormant sessions that a packet is for.
-    fn activate_destination(
-        &mut self,
-        now: Time,
-        ingress: &Ingress,
-        packet: &[u8],
-    ) -> Result<(), Unreadable> {
-        if let Some(addressee) =
-            self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.len() > 0)
-        {
-            let sessions = self.dormant.sessions_of(addressee);
-            sessions.into_iter().try_for_each(|seid| self.activate(seid, now))?;
-        }
-        Ok(())
+    fn activate_destination(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Result<(), NotLoaded> {
+        let sessions = self.dormant_destinations(ingress, packet);
+        sessions.into_iter().try_for_each(|seid| self.activate_for_packet(seid, now))
+    }
+
+    /// The dormant sessions that a packet is for.
+    fn dormant_destinations(&self, ingress: &Ingress, packet: &[u8]) -> Vec<Seid> {
+        let addressee = self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.len() > 0);
+        addressee.map(|addressee| self.dormant.sessions_of(addressee)).unwrap_or_default()
     }
 
     /// Drops a packet of a session whose state cannot be read.
     #[cold]
-    fn drop_unreadable(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
+    pub(crate) fn drop_unreadable(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         let reason = DropReason::ExternalMemory;
         let counters = &mut self.fast_counters;
         let received = match ingress {
@@ -191,14 +196,10 @@ impl FastPath {
 
     /// Explains a packet by the slow path, with the counts of the flow entries.
     pub(crate) fn explanation(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
-        let mut cold = Vec::new();
-        if let Some(addressee) =
-            self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.cold() > 0)
-        {
-            cold = self.dormant.sessions_of(addressee);
-            cold.retain(|seid| self.dormant.cold_slot(*seid).is_some());
-        }
-        self.activate_destination(now, ingress, packet).ok()?;
+        let dormant = self.dormant_destinations(ingress, packet);
+        let mut cold = dormant.clone();
+        cold.retain(|seid| self.dormant.cold_slot(*seid).is_some());
+        dormant.into_iter().try_for_each(|seid| self.activate(seid, now)).ok()?;
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
         let explanation = self.slow_path.explain(now, ingress, packet);

@@ -526,7 +526,8 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
     }
 
     fn set_waker(&mut self, waker: Waker) {
-        self.front.set_waker(waker);
+        self.front.set_waker(waker.clone());
+        self.switch.software().set_waker(waker);
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {

@@ -31,7 +31,7 @@
 //!     ServerConfig,
 //! };
 //! use causeway_packet::roce::Rkey;
-//! use causeway_types::{Span, Time};
+//! use causeway_types::Time;
 //!
 //! // A server with a region of 4096 octets.
 //! let (local, server) = ("192.0.2.1:49152".parse()?, "192.0.2.2:4791".parse()?);
@@ -40,9 +40,7 @@
 //! regions.insert(rkey, Region::new(0x1000, 4096, rights).ok_or("too long")?);
 //! let description =
 //!     Description { incarnation: Incarnation(1), rkey, rights, base: 0x1000, length: 4096, max_length: 4096 };
-//! let idle = Span::from_secs(30);
-//! let config = ServerConfig { local: server, description, resources: 16, queue_pairs: 8, idle, seed: 1 };
-//! let mut memory = Server::new(config, regions);
+//! let mut memory = Server::new(ServerConfig::new(server, description), regions);
 //!
 //! // A network that loses nothing.
 //! let now = Time::default();

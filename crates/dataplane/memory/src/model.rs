@@ -286,7 +286,7 @@ impl Model {
             Event::AtServer { connection, octets } => {
                 let responder = pair.responder.as_mut().filter(|_| connection == pair.connection);
                 if let (Some(responder), Ok(packet)) = (responder, Packet::parse(&octets)) {
-                    responder.receive(&mut self.regions, &packet);
+                    responder.receive(&mut self.regions, &packet.repr());
                 }
                 self.respond(time, number);
             }

@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 
 use causeway_packet::roce::management::Mtu;
-use causeway_packet::roce::{
-    Aeth, Bth, DEFAULT_PKEY, NakCode, Packet, Psn, Qpn, Repr, Reth, Syndrome, Transport,
-};
+use causeway_packet::roce::{Aeth, Bth, DEFAULT_PKEY, NakCode, Psn, Qpn, Repr, Reth, Syndrome, Transport};
 
 use crate::{Place, Regions, Rights};
 
@@ -150,8 +148,8 @@ impl Responder {
     }
 
     /// A packet for this queue pair whose CRC is right.
-    pub fn receive(&mut self, regions: &mut Regions, packet: &Packet<'_>) {
-        let Packet { bth, transport, .. } = packet;
+    pub fn receive(&mut self, regions: &mut Regions, packet: &Repr<'_>) {
+        let Repr { bth, transport } = packet;
         // More responses than a requester that follows the rules waits for: what comes now is as good as lost.
         let is_full = self.responses.len() >= 2 * usize::from(self.config.resources) + 2;
         if is_full || bth.pkey != DEFAULT_PKEY || !is_request(transport) {

@@ -1,7 +1,7 @@
 //! A memory server: its region, and the queue pairs of its clients.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use causeway_packet::roce::management::{
     ConnectReply, ConnectRequest, INVALID_SERVICE, Management, Message, NO_QUEUE_PAIR,
@@ -18,7 +18,7 @@ use crate::{Regions, Responder, ResponderConfig, ResponderCounters};
 const MAX_REPLIES: usize = 64;
 
 /// A memory server before it serves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerConfig {
     /// Its address and port, as clients see them: the CRC of each packet covers both.
     pub local: SocketAddr,
@@ -32,6 +32,17 @@ pub struct ServerConfig {
     pub idle: Span,
     /// Queue pair numbers are chosen at random from this seed.
     pub seed: u64,
+    /// Requests from these addresses to queue pairs have no pad octets and no CRC, as those of a switch that adds nothing behind a packet. Their
+    /// octets are taken as they come; management messages have a CRC from everywhere. Usually none.
+    pub bare: Vec<IpAddr>,
+}
+
+impl ServerConfig {
+    /// 64 queue pairs with 16 READs each, one silent for a minute is given away, all requests with a CRC.
+    pub const fn new(local: SocketAddr, description: Description) -> Self {
+        let idle = Span::from_secs(60);
+        Self { local, description, resources: 16, queue_pairs: 64, idle, seed: 1, bare: Vec::new() }
+    }
 }
 
 /// What a server did, in numbers.
@@ -120,6 +131,12 @@ impl Server {
     /// A datagram that came.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
         self.counters.received += 1;
+        if self.config.bare.contains(&from.ip())
+            && let Ok(packet) = Repr::parse_bare(datagram)
+            && packet.bth.destination != GENERAL_SERVICE
+        {
+            return self.execute(now, from, &packet);
+        }
         let Ok(packet) = Packet::parse(datagram) else {
             self.counters.malformed += 1;
             return;
@@ -131,6 +148,11 @@ impl Server {
         if packet.bth.destination == GENERAL_SERVICE {
             return self.manage(now, from, &packet);
         }
+        self.execute(now, from, &packet.repr());
+    }
+
+    /// A packet for a queue pair.
+    fn execute(&mut self, now: Time, from: SocketAddr, packet: &Repr<'_>) {
         let qpn = packet.bth.destination;
         let connection =
             self.connections.get_mut(&qpn).filter(|connection| connection.peer.ip() == from.ip());
@@ -139,7 +161,7 @@ impl Server {
             return;
         };
         connection.used = now;
-        connection.responder.receive(&mut self.regions, &packet);
+        connection.responder.receive(&mut self.regions, packet);
         if connection.responder.has_responses() && !std::mem::replace(&mut connection.is_listed, true) {
             self.ready.push_back(qpn);
         }

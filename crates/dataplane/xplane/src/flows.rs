@@ -32,13 +32,12 @@ pub(crate) const ENTRIES: usize = WAYS * ENTRY;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Generations {
     numbers: Vec<u64>,
-    seed: u64,
 }
 
 impl Generations {
     /// So many numbers, at least one, which begin at `first`. Generation 0 is that of no record.
-    pub fn new(numbers: usize, seed: u64, first: u64) -> Self {
-        Self { numbers: vec![first.max(1); numbers.max(1)], seed }
+    pub fn new(numbers: usize, first: u64) -> Self {
+        Self { numbers: vec![first.max(1); numbers.max(1)] }
     }
 
     /// The generation of a UE.
@@ -55,7 +54,7 @@ impl Generations {
     }
 
     fn place(&self, ue: &UeKey) -> usize {
-        (ue.hash(self.seed) % self.numbers.len() as u64) as usize
+        ue.hash() as usize % self.numbers.len()
     }
 }
 
@@ -181,7 +180,7 @@ mod tests {
     // Output: both are misses for the new one.
     #[test]
     fn a_deleted_ue_leaves_no_rule_to_the_next_with_its_address() {
-        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(16, 1, 1));
+        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(16, 1));
         let ue = UeKey::of_number(1);
         let before = entry(1, 7, generations.of(&ue), 0);
         put(&mut bucket, 0, &before);
@@ -195,7 +194,7 @@ mod tests {
     // Output: a collision; the place of the second, which is still a hit for its own packets; the place of the first.
     #[test]
     fn a_full_bucket_is_a_collision_until_an_entry_holds_no_more() {
-        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(1 << 10, 1, 1));
+        let (mut bucket, mut generations) = (vec![0; ENTRIES], Generations::new(1 << 10, 1));
         for (place, ue) in [(0, 1), (1, 2)] {
             let generation = generations.of(&UeKey::of_number(ue));
             put(&mut bucket, place, &entry(ue, 7, generation, 0));
@@ -218,7 +217,7 @@ mod tests {
         #[test]
         fn a_sweep_takes_no_entry_in_use(steps in proptest::collection::vec((0..3_u8, 1..400_u64), 1..200)) {
             let age = Span::from_nanos(1000);
-            let generations = Generations::new(16, 1, 1);
+            let generations = Generations::new(16, 1);
             let (mut bucket, mut now) = (vec![0; ENTRIES], 10_000);
             let mut used: BTreeMap<u8, u64> = BTreeMap::new();
             for flow in [0, 1] {

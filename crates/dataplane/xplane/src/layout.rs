@@ -7,6 +7,9 @@
 //! | rings | behind it | places for packets of flows that are looked up, one behind the other |
 //! | paging rings | last | places for packets of idle UEs, one behind the other |
 //!
+//! A hash of UE or flow chooses the bucket ([`Sizes::ue_bucket`], [`Sizes::flow_bucket`]). P4 profile `xplane` has the same one, so that a switch and
+//! this crate find each other's records. It has no seed: who chooses addresses and ports can fill a bucket. What does not fit is for the slow path.
+//!
 //! Header and state of both records of a bucket come in one read, and so do the actions and the first block of a record.
 
 use causeway_memory::{Place, Region, Rights, Rkey};
@@ -73,7 +76,6 @@ impl Default for Sizes {
 pub(crate) struct Layout {
     sizes: Sizes,
     base: Place,
-    seed: u64,
 }
 
 impl Sizes {
@@ -96,6 +98,17 @@ impl Sizes {
         self.ue_buckets * UE_BUCKET as u64 + bucket * FLOW_BUCKET as u64
     }
 
+    /// The bucket of a lookup key.
+    pub fn ue_bucket(&self, ue: &UeKey) -> u64 {
+        u64::from(ue.hash()) % self.ue_buckets.max(1)
+    }
+
+    /// The bucket of a flow, with so many queue pairs. Flows of one bucket use one queue pair: its packets are written and read in order.
+    pub fn flow_bucket(&self, ue: &UeKey, flow: &FlowKey, pairs: u64) -> u64 {
+        let of_pair = (self.flow_buckets / pairs.max(1)).max(1);
+        (u64::from(flow.hash(ue)) % of_pair * pairs + ue.queue_pair(pairs)) % self.flow_buckets.max(1)
+    }
+
     /// A region of zeroes for these tables. `None`: it is larger than an address space.
     pub fn region(&self) -> Option<Region> {
         Region::new(0, usize::try_from(self.octets()).ok()?, Rights::all())
@@ -103,8 +116,8 @@ impl Sizes {
 }
 
 impl Layout {
-    pub(crate) const fn new(sizes: Sizes, base: Place, seed: u64) -> Self {
-        Self { sizes, base, seed }
+    pub(crate) const fn new(sizes: Sizes, base: Place) -> Self {
+        Self { sizes, base }
     }
 
     pub(crate) const fn sizes(&self) -> &Sizes {
@@ -113,11 +126,6 @@ impl Layout {
 
     fn at(&self, offset: u64) -> Place {
         Place { rkey: self.base.rkey, address: self.base.address + offset }
-    }
-
-    /// The bucket of a lookup key.
-    pub(crate) fn ue_bucket(&self, ue: &UeKey) -> u64 {
-        ue.hash(self.seed) % self.sizes.ue_buckets.max(1)
     }
 
     /// Headers and states of a bucket, and their octets.
@@ -153,12 +161,6 @@ impl Layout {
         }
         let offset = FIRST_BLOCK + (block - 1) * BLOCK;
         (Place { address: rules.address + offset as u64, ..rules }, BLOCK as u32)
-    }
-
-    /// The bucket of a flow. Flows of one bucket use one queue pair of `pairs`: its packets are written and read in order.
-    pub(crate) fn flow_bucket(&self, ue: &UeKey, flow: &FlowKey, pair: u64, pairs: u64) -> u64 {
-        let of_pair = (self.sizes.flow_buckets / pairs).max(1);
-        (flow.hash(ue, self.seed) % of_pair * pairs + pair) % self.sizes.flow_buckets.max(1)
     }
 
     fn flow_offset(&self, bucket: u64) -> u64 {

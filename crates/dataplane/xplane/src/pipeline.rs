@@ -52,19 +52,12 @@ pub struct PipelineConfig {
     pub first_generation: u64,
     /// Flow entries that were not used for so long give way to other flows; uses are written after a quarter of it.
     pub flow_age: Span,
-    /// Seed of the hashes.
-    pub seed: u64,
 }
 
 impl Default for PipelineConfig {
     /// A local state table of 26,000 entries, generations from 1, flows of 30 s.
     fn default() -> Self {
-        Self {
-            local_state: LocalStateConfig::default(),
-            first_generation: 1,
-            flow_age: Span::from_secs(30),
-            seed: 0,
-        }
+        Self { local_state: LocalStateConfig::default(), first_generation: 1, flow_age: Span::from_secs(30) }
     }
 }
 
@@ -282,10 +275,9 @@ impl<M: ExternalMemory> Pipeline<M> {
         Self {
             backlog: (0..memory.queue_pairs().max(1)).map(|_| VecDeque::new()).collect(),
             memory,
-            layout: Layout::new(sizes, base, config.seed),
+            layout: Layout::new(sizes, base),
             generations: Generations::new(
                 usize::try_from(sizes.ue_buckets).unwrap_or(usize::MAX),
-                config.seed,
                 config.first_generation,
             ),
             local: LocalStateTable::new(config.local_state),
@@ -328,9 +320,23 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.purposes.is_empty() && self.backlog.iter().all(VecDeque::is_empty) && self.flights.is_empty()
     }
 
+    /// The same, but packets may be on their way into paging rings and out of them.
+    pub fn is_settled(&self) -> bool {
+        let is_paging =
+            |purpose: &Purpose| matches!(purpose, Purpose::Page { .. } | Purpose::PageRead { .. });
+        self.flights.is_empty()
+            && self.purposes.values().all(is_paging)
+            && self.backlog.iter().flatten().all(|(_, purpose)| is_paging(purpose))
+    }
+
     /// Why operations fail, since the last [`Self::reset`].
     pub const fn failure(&self) -> Option<Failure> {
         self.failure
+    }
+
+    /// The generation of a UE: of the records and entries that hold.
+    pub fn generation(&self, ue: &UeKey) -> u64 {
+        self.generations.of(ue)
     }
 
     /// The rules of a UE change. No packet that leaves later does so by rules of before, and no flow entry of before is a hit. If another
@@ -358,7 +364,7 @@ impl<M: ExternalMemory> Pipeline<M> {
             return self.depart(refused(frame, Why::LocalStateCollision));
         };
         if is_first {
-            let (place, length) = self.layout.ue_heads(self.layout.ue_bucket(&ue));
+            let (place, length) = self.layout.ue_heads(self.layout.sizes().ue_bucket(&ue));
             self.submit(now, &ue, Operation::read(place, length), Purpose::Load { ue, ticket });
         }
         let flow = fields.key();
@@ -413,7 +419,7 @@ impl<M: ExternalMemory> Pipeline<M> {
     /// refers to the rest. No packet of the UE is in flight.
     pub fn write_record(&mut self, now: Time, way: usize, record: &UeRecord) {
         let ue = record.header.key;
-        let bucket = self.layout.ue_bucket(&ue);
+        let bucket = self.layout.sizes().ue_bucket(&ue);
         let (rules, header) = (self.layout.ue_rules(bucket, way), self.layout.ue_header(bucket, way));
         self.control_write(now, &ue, rules, encode_rules(&record.actions, &record.pdrs));
         self.write_ue_state(now, &ue, way, &record.state);
@@ -422,25 +428,25 @@ impl<M: ExternalMemory> Pipeline<M> {
 
     /// The control plane writes a header anew: one operation. No packet of the UE is in flight.
     pub fn write_header(&mut self, now: Time, way: usize, header: &UeHeader) {
-        let place = self.layout.ue_header(self.layout.ue_bucket(&header.key), way);
+        let place = self.layout.ue_header(self.layout.sizes().ue_bucket(&header.key), way);
         self.control_write(now, &header.key, place, header.encode());
     }
 
     /// The control plane takes a record out: one operation.
     pub fn erase_record(&mut self, now: Time, ue: &UeKey, way: usize) {
-        let header = self.layout.ue_header(self.layout.ue_bucket(ue), way);
+        let header = self.layout.ue_header(self.layout.sizes().ue_bucket(ue), way);
         self.control_write(now, ue, header, vec![0; HEADER]);
     }
 
     /// The control plane writes a state: one operation. No packet of the UE is in flight.
     pub fn write_ue_state(&mut self, now: Time, ue: &UeKey, way: usize, state: &UeState) {
-        let place = self.layout.ue_state(self.layout.ue_bucket(ue), way);
+        let place = self.layout.ue_state(self.layout.sizes().ue_bucket(ue), way);
         self.control_write(now, ue, place, state.encode());
     }
 
     /// The control plane reads a state: one operation, whose reply [`UeState::decode`] reads. No packet of the UE is in flight.
     pub fn read_ue_state(&mut self, now: Time, ue: &UeKey, way: usize) {
-        let place = self.layout.ue_state(self.layout.ue_bucket(ue), way);
+        let place = self.layout.ue_state(self.layout.sizes().ue_bucket(ue), way);
         self.submit(now, ue, Operation::read(place, STATE_OCTETS as u32), Purpose::Control);
     }
 
@@ -450,7 +456,7 @@ impl<M: ExternalMemory> Pipeline<M> {
 
     /// The bucket of the UE table that a lookup key is in; it has two places.
     pub fn ue_bucket(&self, ue: &UeKey) -> u64 {
-        self.layout.ue_bucket(ue)
+        self.layout.sizes().ue_bucket(ue)
     }
 
     /// The next reply of the control plane's operations, those of one UE in order: the octets of a read, none of a write. `None` inside:
@@ -465,18 +471,18 @@ impl<M: ExternalMemory> Pipeline<M> {
         let mut states = self.shared.restart();
         for (ue, local) in self.local.restart() {
             if let LocalUe::Present { way, header: UeHeader { shared_state: None, .. }, state, .. } = local {
-                states.push((StatePlace::new(self.layout.ue_bucket(&ue), way), state));
+                states.push((StatePlace::new(self.layout.sizes().ue_bucket(&ue), way), state));
             }
         }
         states
     }
 
     fn queue_pair(&self, ue: &UeKey) -> usize {
-        (ue.hash(self.config.seed) >> 32) as usize % self.backlog.len()
+        ue.queue_pair(self.backlog.len() as u64) as usize
     }
 
     fn flow_bucket(&self, ue: &UeKey, flow: &FlowKey) -> u64 {
-        self.layout.flow_bucket(ue, flow, self.queue_pair(ue) as u64, self.backlog.len() as u64)
+        self.layout.sizes().flow_bucket(ue, flow, self.backlog.len() as u64)
     }
 
     fn submit(&mut self, now: Time, ue: &UeKey, operation: Operation, purpose: Purpose) {
@@ -724,7 +730,7 @@ impl<M: ExternalMemory> Pipeline<M> {
     fn read_block(&mut self, now: Time, of: Of, number: usize) {
         let Some(walk) = self.walks.get(&of) else { return };
         let (ring, is_last) = (walk.ring, (number + 1) * PDRS_OF_A_BLOCK >= walk.pdrs);
-        let (place, length) = self.layout.ue_block(self.layout.ue_bucket(&of.0), walk.way, number);
+        let (place, length) = self.layout.ue_block(self.layout.sizes().ue_bucket(&of.0), walk.way, number);
         let purpose = Purpose::Block { ue: of.0, flow: of.1, number };
         self.submit(now, &of.0, Operation::read(place, length), purpose);
         if is_last {
@@ -922,7 +928,7 @@ impl<M: ExternalMemory> Pipeline<M> {
                     next = self.local.written(ticket);
                 }
                 LocalUe::Present { way, state, .. } => {
-                    let place = self.layout.ue_state(self.layout.ue_bucket(&key), way);
+                    let place = self.layout.ue_state(self.layout.sizes().ue_bucket(&key), way);
                     let operation = Operation::write(place, state.encode());
                     self.submit(now, &key, operation, Purpose::State { ticket });
                 }

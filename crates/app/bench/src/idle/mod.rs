@@ -3,7 +3,9 @@
 
 mod packets;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use causeway_cold::ColdFile;
@@ -65,6 +67,9 @@ pub struct Options {
     /// Folder of the file; it should be on a disk
     #[arg(long, default_value = "/var/tmp")]
     pub folder: PathBuf,
+    /// Take the file out of the page cache before the first packets, so that each is read from the disk
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value_t, default_missing_value = "true")]
+    pub uncached: bool,
 }
 
 impl Default for Options {
@@ -77,6 +82,7 @@ impl Default for Options {
             first: count(10_000),
             plane: IdlePlane::Fastpath,
             folder: "/var/tmp".into(),
+            uncached: false,
         }
     }
 }
@@ -114,7 +120,8 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let conditions = Conditions::here(IoCost::Net)
         .with("sessions", "of one profile, with an MBR and a volume threshold, established and connected by PFCP, in memory")
         .with("memory", "growth of the resident memory of the process, N4 and data plane; files in the page cache are not in it")
-        .with("first packet", "a batch of one packet for a random session that was idle since its first packets; time of the wall");
+        .with("first packet", "a batch of one packet for a random session that was idle since its first packets, until it is sent; time of the wall")
+        .with("stall", "the longest time within it that the packet thread handles nothing else");
     let title = "Idle: memory of idle sessions, rate of active ones, first packet";
     let mut report = Report::new("idle", title, conditions, columns());
     let mut progress = Progress::new();
@@ -142,6 +149,7 @@ impl Options {
             ("--active", self.active.0.to_string()),
             ("--first", self.first.0.to_string()),
             ("--folder", self.folder.display().to_string()),
+            ("--uncached", self.uncached.to_string()),
         ]
     }
 }
@@ -160,9 +168,39 @@ fn columns() -> Vec<Column> {
         Column::of("first p50", "us"),
         Column::of("first p99", "us"),
         Column::of("first max", "us"),
+        Column::of("stall p99", "us"),
+        Column::of("stall max", "us"),
         Column::of("first, CPU", "us"),
         Column::new("on the switch"),
     ]
+}
+
+/// What first packets took.
+#[derive(Default)]
+struct FirstPackets {
+    times: Vec<Duration>,
+    /// For how long the packet thread did nothing else.
+    stalls: Vec<Duration>,
+    cpu: Duration,
+}
+
+/// The time that so many of a thousand do not exceed, nanoseconds.
+fn share(times: &[Duration], of_thousand: usize) -> Option<f64> {
+    let place = (times.len() * of_thousand / 1000).min(times.len().saturating_sub(1));
+    times.get(place).map(|time| time.as_nanos() as f64)
+}
+
+/// Takes the files of this process in a folder, which have no name, out of the page cache.
+fn drop_cached(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let path = entry?.path();
+        if std::fs::read_link(&path).is_ok_and(|target| target.starts_with(folder)) {
+            let file = File::options().read(true).write(true).open(path)?;
+            file.sync_all()?;
+            rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+        }
+    }
+    Ok(())
 }
 
 /// N4 and a data plane with sessions.
@@ -205,8 +243,12 @@ impl World {
         let placement = world.plane().rule_placement(now);
         let on_switch = placement.map(|placement| placement.rules_at(RulePlace::Switch));
         let in_storage = world.plane().cold_storage().map(|state| state.cold);
+        if options.uncached {
+            drop_cached(&options.folder).map_err(BenchError::io("take files out of the page cache"))?;
+        }
         progress.stage("idle: first packets");
-        let (times, cpu) = world.later_packets(sessions, options.first.0 as usize, &mut random)?;
+        let FirstPackets { times, stalls, cpu } =
+            world.later_packets(sessions, options.first.0 as usize, &mut random)?;
         progress.stage("idle: active sessions");
         let packet = world.active(sessions, options.active.0 as u32, &mut random)?;
         if let Some(state) = world
@@ -219,11 +261,6 @@ impl World {
         let all = u64::from(sessions + dormant);
         let each = |octets: Option<u64>| octets.map(|octets| Cell::Count(octets / all)).into();
         let micros = |nanos: Option<f64>| nanos.map(|nanos| Cell::Number(nanos / 1000.0, 1)).into();
-        let at = |share: usize| {
-            times
-                .get((times.len() * share / 1000).min(times.len().saturating_sub(1)))
-                .map(|it| it.as_nanos() as f64)
-        };
         report.row([
             format!("{storage:?}").to_lowercase().into(),
             format!("{:?}", options.plane).to_lowercase().into(),
@@ -234,9 +271,11 @@ impl World {
             each(with_flows),
             with_flows.map(|octets| Cell::Number(octets as f64 / 1e9, 2)).into(),
             packet.map(Cell::nanos).into(),
-            micros(at(500)),
-            micros(at(990)),
-            micros(at(1000)),
+            micros(share(&times, 500)),
+            micros(share(&times, 990)),
+            micros(share(&times, 1000)),
+            micros(share(&stalls, 990)),
+            micros(share(&stalls, 1000)),
             micros(Some(cpu.as_nanos() as f64 / times.len().max(1) as f64)),
             on_switch.map(Cell::Count).into(),
         ]);
@@ -349,6 +388,7 @@ impl World {
         self.fill([(number, is_uplink)]);
         let before = self.plane().counters().forwarded;
         self.process(is_uplink);
+        self.wait_for_packet();
         let forwarded = self.plane().counters().forwarded - before;
         if forwarded == 1 { Ok(()) } else { Err(BenchError::NotForwarded { sent: 1, forwarded }) }
     }
@@ -372,28 +412,48 @@ impl World {
         }
     }
 
-    /// The times of the first downlink packets of random sessions, sorted, and the CPU time of all.
+    /// Waits until no packet waits for a disk. Returns the longest time that the data plane took for a call.
+    fn wait_for_packet(&mut self) -> Duration {
+        let mut longest = Duration::ZERO;
+        while self.plane().cold_storage().is_some_and(|state| state.held_packets > 0) {
+            let (now, start) = (self.environment.now, Instant::now());
+            self.plane().advance(now);
+            self.queue.clear();
+            if let Some(plane) = &mut self.environment.plane {
+                plane.flush(&mut self.queue);
+            }
+            longest = longest.max(start.elapsed());
+            std::thread::yield_now();
+        }
+        longest
+    }
+
+    /// Times of the first downlink packets of random sessions until they are sent, the longest call of the data plane for each, both sorted, and the CPU
+    /// time of all in the packet thread.
     fn later_packets(
         &mut self,
         sessions: u32,
         most: usize,
         random: &mut Rng,
-    ) -> Result<(Vec<Duration>, Duration), BenchError> {
-        let (mut times, mut cpu) = (Vec::with_capacity(most), Duration::ZERO);
+    ) -> Result<FirstPackets, BenchError> {
+        let mut first = FirstPackets::default();
         let before = self.plane().counters().forwarded;
         for _ in 0..most {
             self.fill([(random.u32(0..sessions), false)]);
             let (start, timer) = (Instant::now(), CpuTimer::start());
             self.process(false);
-            cpu += timer.elapsed();
-            times.push(start.elapsed());
+            first.cpu += timer.elapsed();
+            let stall = start.elapsed();
+            first.stalls.push(stall.max(self.wait_for_packet()));
+            first.times.push(start.elapsed());
         }
         let forwarded = self.plane().counters().forwarded - before;
         if forwarded != most as u64 {
             return Err(BenchError::NotForwarded { sent: most as u64, forwarded });
         }
-        times.sort_unstable();
-        Ok((times, cpu))
+        first.times.sort_unstable();
+        first.stalls.sort_unstable();
+        Ok(first)
     }
 
     /// Nanoseconds of a packet of a few sessions, in batches, in both directions: median of the chunks.

@@ -27,10 +27,6 @@ const LARGEST: usize = 65_535;
 const WAIT: Duration = Duration::from_millis(100);
 /// The longest read: its response fits the receive buffer of an ordinary socket.
 const LONGEST_READ: u32 = 64 << 10;
-/// READ and atomic operations outstanding on a queue pair, as adapters have them.
-const RESOURCES: u8 = 16;
-/// A queue pair that was silent for so long is given to another client when all are in use.
-const IDLE: Duration = Duration::from_secs(60);
 
 /// The options of the memory server.
 #[derive(Args)]
@@ -44,6 +40,9 @@ pub(crate) struct MemoryServerArgs {
     /// The number of queue pairs, one for each connection of a client
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     queue_pairs: u32,
+    /// Take requests without pad octets and CRC from this address, as those of a switch that adds nothing behind a packet; once for each such
+    #[arg(long = "requests-without-crc", value_name = "ADDRESS")]
+    bare: Vec<IpAddr>,
 }
 
 pub(super) fn run(args: &MemoryServerArgs) -> ExitCode {
@@ -109,13 +108,12 @@ fn serve(args: &MemoryServerArgs) -> Result<ServerCounters, String> {
 }
 
 fn config(args: &MemoryServerArgs, local: SocketAddr, description: Description) -> ServerConfig {
+    let queue_pairs = args.queue_pairs as usize;
     ServerConfig {
-        local,
-        description,
-        resources: RESOURCES,
-        queue_pairs: args.queue_pairs as usize,
-        idle: IDLE,
+        queue_pairs,
         seed: random(),
+        bare: args.bare.clone(),
+        ..ServerConfig::new(local, description)
     }
 }
 

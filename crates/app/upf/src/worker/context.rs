@@ -168,6 +168,7 @@ impl WorkerContext {
             heavy_hitters: self.data_plane.heavy_hitters(now),
             rule_placement: self.data_plane.rule_placement(now),
             cold_storage: self.data_plane.cold_storage(),
+            memory_losses: self.data_plane.memory_losses(),
             core_time: core_time(),
             ..Snapshot::default()
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use causeway_dataplane::{
     Applied, ApplyError, ColdStorageState, Counters, Event, Explanation, GtpuPath, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PathState, PlacedRule, Plan, RulePlacement,
-    SessionState, Settings, SwitchState,
+    HeavyHitterSettings, HostReachability, Ingress, MemoryLosses, NamedCounter, PathState, PlacedRule, Plan,
+    RulePlacement, SessionState, Settings, SwitchState,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -83,6 +83,8 @@ pub struct Snapshot {
     pub rule_placement: Option<RulePlacement>,
     /// Idle sessions; `None`: all state is in memory.
     pub cold_storage: Option<ColdStorageState>,
+    /// What was lost with external memory; `None`: no state is there.
+    pub memory_losses: Option<MemoryLosses>,
     /// The time for which the threads ran on a core.
     pub core_time: Duration,
     /// The turns of the thread's loop.
@@ -131,6 +133,9 @@ impl Snapshot {
             rule_placement: sum_of(self.rule_placement, other.rule_placement),
             cold_storage: self.cold_storage.map_or(other.cold_storage, |one| {
                 Some(other.cold_storage.map_or(one, |other| one.with(&other)))
+            }),
+            memory_losses: self.memory_losses.map_or(other.memory_losses, |one| {
+                Some(other.memory_losses.map_or(one, |other| one.with(&other)))
             }),
             core_time: self.core_time + other.core_time,
             turns: self.turns.with(other.turns),

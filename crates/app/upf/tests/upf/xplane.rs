@@ -1,75 +1,22 @@
 //! The daemon with its tables in external memory: of its own process, and of a memory server on a UDP socket.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::net::{Ipv4Addr, SocketAddr};
 
-use causeway_memory::{
-    Description, Incarnation, Region, Regions, Rights, Rkey, Server, ServerConfig, ServerCounters,
-};
 use causeway_packet::Meta;
-use causeway_types::{Span, Teid, Time};
+use causeway_packet::roce::Rkey;
+use causeway_types::Teid;
 use causeway_upf::config::{Config, DataPlane, XPlaneKeys};
 
 use crate::common::smf::{Session, Smf};
 use crate::common::{Gnb, Running, SERVER, UE, config, loopback, next, one_hop_on, packet, run, until};
 
+#[path = "../../../../dataplane/xplane/tests/xplane/service.rs"]
+mod service;
+
+use service::Service;
+
 /// Octets of the memory server.
 const SIZE: usize = 64 << 20;
-
-/// A memory server in a thread.
-struct Memory {
-    address: SocketAddr,
-    is_stopped: Arc<AtomicBool>,
-    thread: JoinHandle<ServerCounters>,
-}
-
-impl Memory {
-    /// Another run of the server at the same address has another incarnation, and an empty memory.
-    fn start(address: SocketAddr, incarnation: u64, size: usize) -> Self {
-        let socket = UdpSocket::bind(address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
-        let address = socket.local_addr().unwrap();
-        let (rkey, rights) = (Rkey(incarnation as u32), Rights::all());
-        let mut regions = Regions::new();
-        regions.insert(rkey, Region::new(0, size, rights).unwrap());
-        let description = Description {
-            incarnation: Incarnation(incarnation),
-            rkey,
-            rights,
-            base: 0,
-            length: size as u64,
-            max_length: 1 << 16,
-        };
-        let idle = Span::from_secs(60);
-        let config =
-            ServerConfig { local: address, description, resources: 16, queue_pairs: 16, idle, seed: 1 };
-        let mut server = Server::new(config, regions);
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&is_stopped);
-        let thread = std::thread::spawn(move || {
-            let (begin, mut octets, mut out) = (Instant::now(), vec![0; 9000], Vec::new());
-            while !stop.load(Ordering::Relaxed) {
-                let Ok((length, from)) = socket.recv_from(&mut octets) else { continue };
-                let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
-                server.receive(now, from, &octets[..length]);
-                while let Some(to) = server.poll_transmit(&mut out) {
-                    socket.send_to(&out, to).unwrap();
-                    out.clear();
-                }
-            }
-            server.counters()
-        });
-        Self { address, is_stopped, thread }
-    }
-
-    fn stop(self) -> ServerCounters {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
-    }
-}
 
 fn xplane(server: Option<SocketAddr>) -> (Config, Ipv4Addr) {
     let upf = loopback();
@@ -139,7 +86,7 @@ impl Site {
 #[test]
 fn packets_pass_by_tables_in_external_memory() {
     for with_server in [false, true] {
-        let memory = with_server.then(|| Memory::start((loopback(), 0).into(), 1, SIZE));
+        let memory = with_server.then(|| Service::start((loopback(), 0).into(), 1, Rkey(1), SIZE));
         let (config, upf) = xplane(memory.as_ref().map(|memory| memory.address));
         let mut running = run(&config, upf).unwrap();
         let mut site = Site::attach(&running);
@@ -185,7 +132,7 @@ fn without_a_memory_server_the_slow_path_forwards() {
     let decided = |running: &Running| running.metric("causeway_fastpath_packets_total{by=\"flow_table\"}");
     assert_eq!(decided(&running), 0.0);
 
-    let small = Memory::start(nowhere, 1, 4096);
+    let small = Service::start(nowhere, 1, Rkey(1), 4096);
     let mut number = 16;
     let mut exchange = |running: &mut Running| {
         site.send(running, number..number + 4);
@@ -196,7 +143,7 @@ fn without_a_memory_server_the_slow_path_forwards() {
     assert_eq!(decided(&running), 0.0);
     small.stop();
 
-    let memory = Memory::start(nowhere, 2, SIZE);
+    let memory = Service::start(nowhere, 2, Rkey(2), SIZE);
     until("tables in memory decide", || {
         exchange(&mut running);
         decided(&running) > 0.0

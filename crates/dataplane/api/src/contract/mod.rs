@@ -10,8 +10,8 @@ use causeway_types::{NetworkInstance, Seid, Time, WallClock};
 
 use crate::{
     ApplyError, BackendError, ColdStorageState, Counters, Disposition, Event, Explanation, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PlacedRule, ReceiveSource, RulePlacement,
-    SessionState, Settings, SwitchState, Topology, Transmit, TransmitQueue,
+    HeavyHitterSettings, HostReachability, Ingress, MemoryLosses, NamedCounter, PlacedRule, ReceiveSource,
+    RulePlacement, SessionState, Settings, SwitchState, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -177,6 +177,13 @@ pub trait Dataplane {
     ///
     /// The default is that of such a data plane.
     fn cold_storage(&self) -> Option<ColdStorageState> {
+        None
+    }
+
+    /// What was lost with external memory; `None`: the data plane has no state there. O(1).
+    ///
+    /// The default is that of such a data plane.
+    fn memory_losses(&self) -> Option<MemoryLosses> {
         None
     }
 

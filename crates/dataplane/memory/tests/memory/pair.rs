@@ -76,7 +76,7 @@ impl Pair {
 
     /// The responder gets a packet; what it sends.
     pub(crate) fn request(&mut self, octets: &[u8]) -> VecDeque<Vec<u8>> {
-        self.responder.receive(&mut self.regions, &Packet::parse(octets).unwrap());
+        self.responder.receive(&mut self.regions, &Packet::parse(octets).unwrap().repr());
         std::iter::from_fn(|| Some(octets_of(&self.responder.poll_transmit(&self.regions)?))).collect()
     }
 

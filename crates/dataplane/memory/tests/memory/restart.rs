@@ -27,12 +27,10 @@ fn server(incarnation: u64) -> Server {
         max_length: 4096,
     };
     let config = ServerConfig {
-        local: address("192.0.2.1:4791"),
-        description,
-        resources: 16,
         queue_pairs: 2,
         idle: Span::from_secs(10),
         seed: incarnation,
+        ..ServerConfig::new(address("192.0.2.1:4791"), description)
     };
     Server::new(config, regions)
 }

@@ -113,12 +113,11 @@ fn server(address: SocketAddr, users: usize, incarnation: u64, seed: u64) -> Ser
         max_length: 2048,
     };
     let config = ServerConfig {
-        local: address,
-        description,
         resources: 4,
         queue_pairs: users,
         idle: Span::from_secs(1),
         seed,
+        ..ServerConfig::new(address, description)
     };
     Server::new(config, regions)
 }

@@ -3,24 +3,32 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use causeway_dataplane::{Egress, GtpuEndpoint, Network, Topology};
-use causeway_memory::{
-    Client, ClientConfig, Description, ExternalMemory, Incarnation, Operation, Outcome, QueuePair, Region,
-    Regions, Rights, Rkey, SERVICE, Server, ServerConfig,
+use causeway_dataplane::{
+    Dataplane, Disposition, Egress, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
 };
-use causeway_model::UeSide;
+use causeway_memory::{
+    Client, ClientConfig, Completion, Description, ExternalMemory, Incarnation, Operation, OperationId,
+    Outcome, QueuePair, Region, Regions, Rights, Rkey, SERVICE, Server, ServerConfig, SubmitError,
+};
+use causeway_model::{
+    Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Plan, RuleSet, UeSide, Urr,
+};
 use causeway_packet::Ports;
 use causeway_packet::roce::management::{ConnectRequest, Management, Message, Mtu};
 use causeway_packet::roce::{
     Bth, Deth, GENERAL_SERVICE, GENERAL_SERVICE_QKEY, Outer, Packet, Psn, Qpn, Repr, Reth, Transport,
 };
+use causeway_slowpath::Limits;
 use causeway_slowpath::lease::{LookupKey, RuleAction, SendAction, UeMatch};
-use causeway_types::{Direction, NetworkInstance, Qfi, Span, Teid, Time};
+use causeway_types::{
+    Direction, FTeid, FarId, Interface, NetworkInstance, PdrId, Qfi, Seid, Span, Teid, Time, UrrId,
+};
 use causeway_xplane::flows::FlowEntry;
 use causeway_xplane::state::{Account, UeState};
 use causeway_xplane::ue_table::{RuleRef, UeHeader};
-use causeway_xplane::{Action, Fields, Sizes, UeKey};
+use causeway_xplane::{Action, Awaited, Fields, PipelineConfig, Sizes, UeKey, XPlane};
 
 use crate::bmv2::{SimpleSwitch, is_inside, run_inside};
 use crate::frames::{GNB, SERVER, UE, UPF_N3, V4};
@@ -33,6 +41,7 @@ const MEMORY: u16 = 3;
 const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 65);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 66);
 const CONTROLLER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 67);
+const SOFTWARE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 68);
 const ROCE: u16 = 4791;
 const RKEY: Rkey = Rkey(7);
 const BASE: u64 = 0x1_0000_1000;
@@ -41,8 +50,8 @@ const BITS: u32 = 8;
 const SIZES: Sizes = Sizes {
     ue_buckets: 1 << BITS,
     flow_buckets: 1 << BITS,
-    rings: 0,
-    ring: 0,
+    rings: 4,
+    ring: 4,
     paging_rings: 0,
     paging_ring: 0,
 };
@@ -64,12 +73,6 @@ const FOREIGN: i32 = 17;
 const OLD: i32 = 18;
 const DAMAGED: i32 = 19;
 
-/// CRC-32 (IEEE 802.3), which the switch hashes with.
-fn crc(octets: &[u8]) -> u32 {
-    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
-    !octets.iter().fold(u32::MAX, |crc, octet| (0..8).fold(crc ^ u32::from(*octet), step))
-}
-
 /// A UE in one direction: kind of its key, and TEID or address.
 #[derive(Clone, Copy)]
 struct Ue {
@@ -82,11 +85,11 @@ const DOWNLINK: Ue = Ue { kind: 3, word: u32::from_be_bytes(UE) };
 
 impl Ue {
     fn bucket(self) -> u32 {
-        crc(&[&[self.kind][..], &self.word.to_be_bytes()].concat()) % (1 << BITS)
+        SIZES.ue_bucket(&self.key()) as u32
     }
 
     fn pair(self) -> u32 {
-        self.bucket() % PAIRS
+        self.key().queue_pair(PAIRS.into()) as u32
     }
 
     fn key(self) -> UeKey {
@@ -97,12 +100,8 @@ impl Ue {
         UeKey::new(&key).unwrap()
     }
 
-    /// The bucket of a flow: the last bits are those of the queue pair.
-    fn flow_bucket(self, packet: &V4, qfi: u8) -> u32 {
-        let ports = packet.payload.get(..4).filter(|_| packet.protocol == 17).unwrap_or(&[0; 4]);
-        let key =
-            [&self.word.to_be_bytes()[..], &packet.src, &packet.dst, ports, &[packet.protocol, qfi]].concat();
-        crc(&key) % ((1 << BITS) / PAIRS) * PAIRS + self.pair()
+    fn flow_bucket(self, packet: &V4, qfi: u8) -> u64 {
+        SIZES.flow_bucket(&self.key(), &fields(packet, Some(qfi)).key(), PAIRS.into())
     }
 
     /// What is in front of a packet in memory.
@@ -146,20 +145,24 @@ fn to_gnb() -> SendAction {
     }
 }
 
-fn entry(ue: Ue, packet: &V4, qfi: Option<u8>, generation: u64, action: SendAction) -> Vec<u8> {
+fn fields(packet: &V4, qfi: Option<u8>) -> Fields {
     let port = |at: usize| u16::from_be_bytes([packet.payload[at], packet.payload[at + 1]]);
-    let fields = Fields {
+    Fields {
         src: packet.src.into(),
         dst: packet.dst.into(),
         protocol: packet.protocol,
         ports: (packet.protocol == 17).then(|| Ports { src: port(0), dst: port(2) }),
         dscp: packet.tos & 0xfc,
         qfi: qfi.and_then(Qfi::new),
-    };
+    }
+}
+
+fn entry(ue: Ue, packet: &V4, qfi: Option<u8>, generation: u64, action: SendAction) -> Vec<u8> {
     let rule = RuleRef { account: 0, meters: 0, action: 0, reports_drops: false, counts_drops: false };
     let action = Action::new(&RuleAction::Send(action), &topology());
     let rule = Some((rule, action));
-    FlowEntry { ue: ue.key(), flow: fields.key(), generation, used: Time::from_secs(1), rule }.encode()
+    FlowEntry { ue: ue.key(), flow: fields(packet, qfi).key(), generation, used: Time::from_secs(1), rule }
+        .encode()
 }
 
 fn g_pdu(packet: &V4, teid: u32, qfi: u8) -> Vec<u8> {
@@ -184,17 +187,93 @@ fn roce_frame(macs: &[u8], from: SocketAddr, to: SocketAddr, datagram: &[u8]) ->
     [macs, &[8, 0], &packet.octets()].concat()
 }
 
+/// The memory of the server, by a client beside it: what is submitted is done.
+#[derive(Debug)]
+struct Memory {
+    client: Client,
+    from: SocketAddr,
+    server: Arc<Mutex<Server>>,
+}
+
+impl Memory {
+    fn connect(host: Ipv4Addr, server: &Arc<Mutex<Server>>, now: Time) -> Self {
+        let from = SocketAddr::from((host, ROCE));
+        let to = SocketAddr::from((SERVER_ADDRESS, ROCE));
+        let client = Client::new(ClientConfig::new(from, to, u32::from(host).into()));
+        let mut memory = Self { client, from, server: Arc::clone(server) };
+        memory.client.connect(now);
+        memory.exchange(now);
+        memory
+    }
+
+    fn exchange(&mut self, now: Time) {
+        let (mut server, mut datagram) = (self.server.lock().unwrap(), Vec::new());
+        while self.client.poll_transmit(now, &mut datagram).is_some() {
+            server.receive(now, self.from, &datagram);
+            datagram.clear();
+            while server.poll_transmit(&mut datagram).is_some() {
+                self.client.receive(now, SocketAddr::from((SERVER_ADDRESS, ROCE)), &datagram);
+                datagram.clear();
+            }
+        }
+    }
+}
+
+impl ExternalMemory for Memory {
+    /// Those of the switch: a flow has the same bucket.
+    fn queue_pairs(&self) -> u16 {
+        PAIRS as u16
+    }
+
+    fn submit(
+        &mut self,
+        now: Time,
+        pair: QueuePair,
+        operation: Operation,
+    ) -> Result<OperationId, SubmitError> {
+        let id = self.client.submit(now, pair, operation);
+        self.exchange(now);
+        id
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Completion> {
+        self.client.poll(now)
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        self.client.next_timer()
+    }
+}
+
+impl Awaited for Memory {
+    fn wait(&mut self, _: Time) -> Option<Time> {
+        None
+    }
+
+    fn reconnect(&mut self, _: Time) -> bool {
+        true
+    }
+}
+
 /// A switch, the server behind it, and a client with which records are written.
 struct World {
     switch: SimpleSwitch,
     thrift: Thrift,
     waiting: BTreeMap<u16, VecDeque<Vec<u8>>>,
-    server: Server,
-    controller: Client,
+    server: Arc<Mutex<Server>>,
+    controller: Memory,
     /// The server's numbers of the queue pairs, and the last number that the switch has used there.
     remote: Vec<Qpn>,
     psn: Vec<u32>,
     now: Time,
+    form: Form,
+}
+
+/// Requests of the switch: as RoCEv2 has them, or without pad octets and CRC, as Tofino 1 sends them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    WithCrc,
+    Bare,
 }
 
 fn word(value: u32) -> Value {
@@ -207,8 +286,16 @@ fn exact(value: u128, width: u8) -> Value {
 
 impl World {
     fn start() -> Self {
-        let options = ["UE_BITS", "FLOW_BITS", "LOCAL_BITS"].map(|name| format!("-D{name}={BITS}"));
-        let compiled = compile_main("xplane", "xplane.p4", &options);
+        Self::start_with(Form::WithCrc)
+    }
+
+    fn start_with(form: Form) -> Self {
+        let sizes = ["UE_BITS", "FLOW_BITS", "LOCAL_BITS"].map(|name| format!("-D{name}={BITS}"));
+        let (name, bare) = match form {
+            Form::WithCrc => ("xplane", vec![]),
+            Form::Bare => ("xplane-bare", vec!["-DXPLANE_BARE".to_owned()]),
+        };
+        let compiled = compile_main(name, "xplane.p4", &[&sizes[..], &bare].concat());
         let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, MEMORY, CPU]);
         let mut regions = Regions::new();
         let length = SIZES.octets();
@@ -217,37 +304,35 @@ impl World {
         let (incarnation, rights) = (Incarnation(1), Rights::all());
         let description =
             Description { incarnation, rkey: RKEY, rights, base: BASE, length, max_length: 4096 };
-        let idle = Span::from_secs(30);
-        let config =
-            ServerConfig { local: server, description, resources: 16, queue_pairs: 64, idle, seed: 3 };
+        let bare = if form == Form::Bare { vec![SWITCH_ADDRESS.into()] } else { vec![] };
+        let config = ServerConfig { bare, ..ServerConfig::new(server, description) };
+        let (server, now) = (Arc::new(Mutex::new(Server::new(config, regions))), Time::from_secs(1));
         let mut world = Self {
             switch,
             thrift,
             waiting: BTreeMap::new(),
-            server: Server::new(config, regions),
-            controller: Client::new(ClientConfig::new(SocketAddr::from((CONTROLLER, ROCE)), server, 4)),
+            controller: Memory::connect(CONTROLLER, &server, now),
+            server,
             remote: Vec::new(),
             psn: vec![100; PAIRS as usize],
-            now: Time::from_secs(1),
+            now,
+            form,
         };
-        world.controller.connect(world.now);
-        world.exchange();
         world.connect();
         world.fill();
         world
     }
 
-    /// Datagrams between the controller's client and the server.
-    fn exchange(&mut self) {
-        let (from, mut datagram) = (SocketAddr::from((CONTROLLER, ROCE)), Vec::new());
-        while self.controller.poll_transmit(self.now, &mut datagram).is_some() {
-            self.server.receive(self.now, from, &datagram);
-            datagram.clear();
-            while self.server.poll_transmit(&mut datagram).is_some() {
-                self.controller.receive(self.now, SocketAddr::from((SERVER_ADDRESS, ROCE)), &datagram);
-                datagram.clear();
-            }
-        }
+    fn server(&self) -> MutexGuard<'_, Server> {
+        self.server.lock().unwrap()
+    }
+
+    /// The data plane in software over the same memory, behind the CPU port.
+    fn software(&self) -> XPlane<Memory> {
+        let memory = Memory::connect(SOFTWARE, &self.server, self.now);
+        let base = causeway_memory::Place { rkey: RKEY, address: BASE };
+        let config = PipelineConfig { first_generation: GENERATION, ..PipelineConfig::default() };
+        XPlane::new(topology(), Limits::default(), memory, SIZES, base, config)
     }
 
     /// The control plane asks for a connection of each queue pair of the switch.
@@ -272,9 +357,9 @@ impl World {
             let mut datagram = Vec::new();
             let packet = Repr { bth, transport: Transport::Datagram(deth, &message) };
             packet.write(&Outer::of_socket(from, to), &mut datagram).unwrap();
-            self.server.receive(self.now, from, &datagram);
+            self.server().receive(self.now, from, &datagram);
             datagram.clear();
-            assert_eq!(self.server.poll_transmit(&mut datagram), Some(from));
+            assert_eq!(self.server().poll_transmit(&mut datagram), Some(from));
             let Transport::Datagram(_, reply) = Packet::parse(&datagram).unwrap().transport else { panic!() };
             let Message::ConnectReply(reply) = Management::parse(reply).unwrap().message else { panic!() };
             self.remote.push(reply.queue_pair);
@@ -373,7 +458,6 @@ impl World {
     fn write(&mut self, offset: u64, octets: Vec<u8>) {
         let place = causeway_memory::Place { rkey: RKEY, address: BASE + offset };
         self.controller.submit(self.now, QueuePair(0), Operation::write(place, octets)).unwrap();
-        self.exchange();
         assert_eq!(self.controller.poll(self.now).unwrap().result, Ok(Outcome::Written));
     }
 
@@ -392,14 +476,19 @@ impl World {
         };
         let state = UeState { accounts: vec![account], meters: vec![] }.encode();
         self.write(SIZES.record(ue.bucket().into(), 0), [header, state].concat());
-        let generation = vec![word((GENERATION >> 32) as u32), word(GENERATION as u32)];
+        self.set_generation(ue, GENERATION)
+    }
+
+    /// The generation of a UE's bucket; the entry of the table.
+    fn set_generation(&mut self, ue: Ue, number: u64) -> i32 {
+        let generation = vec![word((number >> 32) as u32), word(number as u32)];
         self.add("generations", vec![exact(ue.bucket().into(), BITS as u8)], "set_generation", generation)
     }
 
-    /// A rule of the UE changes: the generation of its bucket is another.
-    fn raise_generation(&mut self, handle: i32) {
+    /// A rule of the UE changes: the generation of its bucket is this one.
+    fn change_generation(&mut self, handle: i32, number: u64) {
         let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.flows.{part}"));
-        let data = Value::List(vec![word((GENERATION >> 32) as u32), word(GENERATION as u32 + 1)]);
+        let data = Value::List(vec![word((number >> 32) as u32), word(number as u32)]);
         let arguments =
             vec![Value::I32(0), name("generations"), Value::I32(handle), name("set_generation"), data];
         self.thrift.call("standard:bm_mt_modify_entry", arguments);
@@ -407,9 +496,9 @@ impl World {
 
     /// What the memory has of a UE: packets and octets.
     fn counted(&self, ue: Ue) -> (u64, u64) {
-        let region = self.server.regions().get(RKEY).unwrap();
+        let server = self.server();
         let at = SIZES.record(ue.bucket().into(), 0) as usize + 64;
-        let state = UeState::decode(&region.octets()[at..]).unwrap();
+        let state = UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap();
         assert_eq!((state.accounts[0].budget, state.accounts[0].idle_limit), (u64::MAX, Span::MAX));
         (state.accounts[0].packets, state.accounts[0].octets)
     }
@@ -447,6 +536,11 @@ impl World {
         let bth = Bth::new(self.remote[pair], Psn::wrapping(self.psn[pair]));
         let mut datagram = Vec::new();
         Repr { bth, transport }.write(&Outer::of_socket(from, to), &mut datagram).unwrap();
+        if self.form == Form::Bare {
+            let pad = usize::from(datagram[1] >> 4 & 3);
+            datagram[1] &= 0xcf;
+            datagram.truncate(datagram.len() - 4 - pad);
+        }
         let frame = self.next(MEMORY);
         assert_eq!(frame, roce_frame(&MEMORY_MACS, from, to, &datagram), "not {transport:?}");
         frame
@@ -464,7 +558,7 @@ impl World {
     /// The write of a packet, and the read of its bucket.
     fn store_and_fetch(&mut self, ue: Ue, packet: &V4, qfi: u8) -> [Vec<u8>; 2] {
         let stored = [ue.tag(qfi), packet.octets()].concat();
-        let bucket = SIZES.entries(ue.flow_bucket(packet, qfi).into());
+        let bucket = SIZES.entries(ue.flow_bucket(packet, qfi));
         let write = self.request(ue, Transport::WriteOnly(Self::reth(bucket + 320, stored.len()), &stored));
         let read = self.request(ue, Transport::ReadRequest(Self::reth(bucket, 320 + stored.len())));
         [write, read]
@@ -488,9 +582,9 @@ impl World {
         for frame in frames {
             let source = Ipv4Addr::from(*frame[26..].first_chunk::<4>().unwrap());
             let from = SocketAddr::from((source, u16::from_be_bytes([frame[34], frame[35]])));
-            self.server.receive(self.now, from, &frame[42..]);
+            self.server().receive(self.now, from, &frame[42..]);
             let mut datagram = Vec::new();
-            while let Some(to) = self.server.poll_transmit(&mut datagram) {
+            while let Some(to) = self.server().poll_transmit(&mut datagram) {
                 let from = SocketAddr::from((SERVER_ADDRESS, ROCE));
                 responses.push(roce_frame(
                     &[&MEMORY_MACS[6..], &MEMORY_MACS[..6]].concat(),
@@ -501,7 +595,7 @@ impl World {
                 datagram.clear();
             }
         }
-        assert_eq!(self.server.counters().icrc_errors, 0);
+        assert_eq!(self.server().counters().icrc_errors, 0);
         responses
     }
 
@@ -582,11 +676,24 @@ fn a_hit_leaves_by_the_entry_in_memory() {
     if !is_inside() {
         return run_inside("xplane::a_hit_leaves_by_the_entry_in_memory");
     }
-    let mut world = World::start();
+    hits(World::start());
+}
+
+// Input:  the same packets; the switch adds neither pad octets nor a CRC to its requests, and the server has been told.
+// Output: the same.
+#[test]
+fn requests_without_a_crc_are_served() {
+    if !is_inside() {
+        return run_inside("xplane::requests_without_a_crc_are_served");
+    }
+    hits(World::start_with(Form::Bare));
+}
+
+fn hits(mut world: World) {
     let (mut packets, mut counted) = (10, 1000);
     world.add_ue(UPLINK, packets, counted);
     let packet = upward((1000, 2000), b"");
-    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9));
     world.write(place + 160, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
     for length in [8, 9, 10, 11, 1400] {
         let packet = upward((1000, 2000), &vec![7; length]);
@@ -599,7 +706,7 @@ fn a_hit_leaves_by_the_entry_in_memory() {
     // Without ports.
     for length in 12..16 {
         let packet = V4 { protocol: 1, payload: vec![8; length], ..upward((0, 0), b"") };
-        let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+        let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9));
         world.write(place, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
         world.first_packet(UPLINK, N3, &g_pdu(&packet, TEID, 9), &packet, 9);
         assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
@@ -609,7 +716,7 @@ fn a_hit_leaves_by_the_entry_in_memory() {
 
     world.add_ue(DOWNLINK, 0, 0);
     let packet = downward((2000, 1000), b"0123456789");
-    let place = SIZES.entries(DOWNLINK.flow_bucket(&packet, 255).into());
+    let place = SIZES.entries(DOWNLINK.flow_bucket(&packet, 255));
     world.write(place, entry(DOWNLINK, &packet, None, GENERATION, to_gnb()));
     world.first_packet(DOWNLINK, N6, &ethernet(&packet.octets()), &packet, 255);
     let user = packet.hop().octets();
@@ -631,7 +738,7 @@ fn packets_in_flight_are_counted_once() {
     let mut world = World::start();
     world.add_ue(UPLINK, 3, 300);
     let of = |data: &[u8]| upward((1000, 2000), data);
-    let place = SIZES.entries(UPLINK.flow_bucket(&of(b""), 9).into());
+    let place = SIZES.entries(UPLINK.flow_bucket(&of(b""), 9));
     world.write(place, entry(UPLINK, &of(b""), Some(9), GENERATION, to_network()));
     let (first, second, third) = (of(b"the first one"), of(b"the second"), of(b"the third packet"));
     let octets = |packet: &V4| packet.octets().len() as u64;
@@ -674,9 +781,9 @@ fn what_has_no_rule_here_is_for_the_software() {
     assert_eq!(world.left(MISS), behind_tag);
     world.save_and_close(UPLINK, 3, 300);
 
-    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9));
     world.write(place, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
-    world.raise_generation(generation);
+    world.change_generation(generation, GENERATION + 1);
     world.first_packet(UPLINK, N3, &g_pdu(&packet, TEID, 9), &packet, 9);
     assert_eq!(world.left(STALE), behind_tag);
     // The record is of before, too, so nothing was loaded.
@@ -700,7 +807,7 @@ fn what_has_no_rule_here_is_for_the_software() {
     let state = UeState { accounts: vec![Account { budget: 1 << 40, ..Account::default() }], meters: vec![] };
     world.write(SIZES.record(DOWNLINK.bucket().into(), 0) + 64, state.encode());
     let packet = downward((2000, 1000), b"0123456789");
-    let place = SIZES.entries(DOWNLINK.flow_bucket(&packet, 255).into());
+    let place = SIZES.entries(DOWNLINK.flow_bucket(&packet, 255));
     world.write(place, entry(DOWNLINK, &packet, None, GENERATION, to_gnb()));
     world.first_packet(DOWNLINK, N6, &ethernet(&packet.octets()), &packet, 255);
     assert_eq!(world.left(ACCOUNT), [DOWNLINK.tag(255), packet.octets()].concat());
@@ -721,7 +828,7 @@ fn what_is_lost_or_damaged_has_a_name() {
     world.add_ue(UPLINK, 0, 0);
     let packet = upward((1000, 2000), b"hello to the server");
     let size = packet.octets().len() as u64;
-    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9).into());
+    let place = SIZES.entries(UPLINK.flow_bucket(&packet, 9));
     world.write(place, entry(UPLINK, &packet, Some(9), GENERATION, to_network()));
     let frame = g_pdu(&packet, TEID, 9);
     world.put(N3, &frame);
@@ -781,4 +888,69 @@ fn what_is_lost_or_damaged_has_a_name() {
     world.first_packet(UPLINK, N3, &frame, &packet, 9);
     assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
     world.save_and_close(UPLINK, 3, 3 * size);
+}
+
+/// The uplink of a UE goes to the data network, and is counted.
+fn counted_uplink() -> RuleSet {
+    let tunnel = Some(FTeid { teid: Teid::new(TEID).unwrap(), addr: Ipv4Addr::from(UPF_N3).into() });
+    let pdr = Pdr::new(PdrId(1), Pdi { tunnel, ..Pdi::new(Interface::Access) }, FarId(1));
+    let mut rules = RuleSet::default();
+    let urrs = [UrrId(1)].into_iter().collect();
+    rules.pdrs.insert(PdrId(1), Pdr { removal: Some(HeaderRemoval::GTPU_IPV4), urrs, ..pdr });
+    rules.fars.insert(FarId(1), Far::forward(FarId(1), Forwarding::to(Interface::Core)));
+    let method = MeasurementMethod { volume: true, ..MeasurementMethod::default() };
+    rules.urrs.insert(UrrId(1), Urr::new(UrrId(1), method));
+    rules
+}
+
+// Input:  a session that the software establishes over the memory of the switch, and the generation of its UE, which the control plane gives the switch.
+//         Packets of a flow: what has no entry is for the software. Then the session is deleted.
+// Output: the software forwards the first two, and writes an entry for the second one; the switch forwards the next two by that entry, and counts them in the
+//         record. The usage report of the software has the octets of all four. After the deletion the entry is of a generation before.
+#[test]
+fn the_software_writes_what_the_switch_finds() {
+    if !is_inside() {
+        return run_inside("xplane::the_software_writes_what_the_switch_finds");
+    }
+    let mut world = World::start();
+    let (mut software, now) = (world.software(), world.now);
+    let (seid, key) = (Seid(7), UPLINK.key());
+    software.apply(now, &Plan::install(seid, counted_uplink())).unwrap();
+    let generation = world.set_generation(UPLINK, software.pipeline().generation(&key));
+    let packet = upward((1000, 2000), b"hello to the server");
+    let (frame, size) = (g_pdu(&packet, TEID, 9), packet.octets().len() as u64);
+    let ingress =
+        Ingress::Gtpu { local: UPF_N3.into(), peer: (Ipv4Addr::from(GNB), 2152).into(), tos: 0, hops: None };
+    for number in 0..2 {
+        world.first_packet(UPLINK, N3, &frame, &packet, 9);
+        assert_eq!(world.left(MISS), [UPLINK.tag(9), packet.octets()].concat());
+        // Before the first packet the software has granted nothing.
+        if number == 0 {
+            world.close_unsaved(UPLINK)
+        } else {
+            world.save_and_close(UPLINK, 0, 0)
+        }
+        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        assert_eq!(software.process(now, &ingress, &frame[14 + 28..], &mut sent), Disposition::Forwarded);
+        assert_eq!(sent[0].1, packet.hop().octets());
+    }
+    assert_eq!((software.pipeline().counters().walks, world.counted(UPLINK)), (1, (1, size)));
+    for passed in [2, 3] {
+        world.first_packet(UPLINK, N3, &frame, &packet, 9);
+        assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
+        world.save_and_close(UPLINK, passed, passed * size);
+    }
+    let usage = software.apply(now, &Plan::removal(seid)).unwrap().usage;
+    let volume = usage[0].volume.unwrap();
+    assert_eq!((volume.uplink_packets, volume.uplink), (4, 4 * size));
+
+    world.change_generation(generation, software.pipeline().generation(&key));
+    world.first_packet(UPLINK, N3, &frame, &packet, 9);
+    assert_eq!(world.left(STALE), [UPLINK.tag(9), packet.octets()].concat());
+    // The record names no UE any more: the control plane ends the entry of the one that it has deleted.
+    let close = world.close(UPLINK);
+    world.answer(&[close]);
+    world.fence();
+    assert_eq!(world.flights(UPLINK), (TEID, 1));
+    world.set_register(FLIGHTS, UPLINK.bucket(), 0);
 }

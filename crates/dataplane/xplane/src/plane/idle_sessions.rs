@@ -6,10 +6,12 @@
 
 use std::collections::HashMap;
 
+use causeway_dataplane::Plan;
 use causeway_types::{Seid, Time};
 
 use super::{Awaited, XPlane};
 use crate::layout::MAX_PACKET;
+use crate::pipeline::Pipeline;
 
 /// Which ring is whose.
 #[derive(Clone, Debug)]
@@ -35,7 +37,9 @@ impl<M: Awaited> XPlane<M> {
     /// Moves the octets of a session's buffered packets into its ring.
     pub(super) fn page_out(&mut self, now: Time, seid: Seid) {
         self.forget_discarded();
-        if self.down_until.is_some() || !self.slow_path.has_buffered_octets(seid, MAX_PACKET) {
+        // What comes while a ring is emptied stays with the slow path, behind what leaves the ring.
+        let is_leaving = self.waiting.iter().any(|(_, plan)| plan.session == seid);
+        if is_leaving || self.down_until.is_some() || !self.slow_path.has_buffered_octets(seid, MAX_PACKET) {
             return;
         }
         let ring = match self.idle.rings.get(&seid) {
@@ -63,13 +67,33 @@ impl<M: Awaited> XPlane<M> {
             let Some(ring) = self.idle.rings.get(&seid).copied() else { return };
             self.tick(now);
             self.pipeline.release_paged(self.clock, ring);
-            self.drain(now);
+            self.drain_until(now, Pipeline::is_empty);
             self.take_paged(now);
             if self.pipeline.failure().is_none() {
                 return;
             }
             self.recover(now);
         }
+    }
+
+    /// Lets the packets leave that a plan may release, while others pass. Returns whether the plan must wait for that.
+    pub(super) fn begin_release(&mut self, now: Time, plan: &Plan) -> bool {
+        if self.waiting.iter().any(|(_, before)| before.session == plan.session) {
+            return true;
+        }
+        if self.is_prompt || self.down_until.is_some() || !self.slow_path.plan_needs_octets(now, plan) {
+            return false;
+        }
+        let Some(ring) = self.idle.rings.get(&plan.session).copied() else { return false };
+        self.tick(now);
+        self.pipeline.release_paged(self.clock, ring);
+        true
+    }
+
+    /// The packets of a session have left its ring, or will not without more.
+    pub(super) fn is_released(&self, seid: Seid) -> bool {
+        let is_idle = self.pipeline.is_empty() || self.pipeline.failure().is_some();
+        is_idle || self.down_until.is_some() || !self.idle.rings.contains_key(&seid)
     }
 
     /// Packets that have left their rings: their octets return to the slow path, or the packets are dropped.

@@ -8,8 +8,9 @@ use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, BlockedAddresses, Capabilities, Counters, Dataplane, Disposition, DropReason,
-    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
-    Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology, Transmit, TransmitQueue,
+    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, MemoryLosses, NamedCounter,
+    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology,
+    Transmit, TransmitQueue,
 };
 use causeway_memory::{ExternalMemory, Failure, Local, Model, Place, QueuePair};
 use causeway_model::Applications;
@@ -67,17 +68,6 @@ impl Awaited for Model {
     }
 }
 
-/// What a data plane lost with its memory, in numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct MemoryLosses {
-    /// Failures of the memory after which all was written anew.
-    pub failures: u64,
-    /// Restarts of the memory among them.
-    pub restarts: u64,
-    /// States of sessions that a restart took: what their packets used since the slow path granted it is not reported.
-    pub states: u64,
-}
-
 /// Packets in the pipeline, by the number of their arrival.
 type Ingresses = HashMap<u64, Ingress>;
 
@@ -107,10 +97,14 @@ pub struct XPlane<M> {
     /// Packets that the pipeline decided.
     decided: u64,
     losses: MemoryLosses,
+    /// Called with each session whose usage is lost in part.
+    lost: fn(Seid),
     /// Packets in flight together.
     window: usize,
     /// A batch is processed to the end before the next one.
     is_prompt: bool,
+    /// Plans that wait until the packets of their session have left its paging ring.
+    waiting: VecDeque<(PlanId, Plan)>,
     /// The memory does not work: all packets are for the slow path until then.
     down_until: Option<Time>,
 }
@@ -142,8 +136,10 @@ impl<M: Awaited> XPlane<M> {
             counters: Counters::default(),
             decided: 0,
             losses: MemoryLosses::default(),
+            lost: |_| {},
             window: usize::MAX,
             is_prompt: true,
+            waiting: VecDeque::new(),
             down_until: None,
         }
     }
@@ -153,6 +149,13 @@ impl<M: Awaited> XPlane<M> {
     #[must_use]
     pub fn with_window(self, packets: usize) -> Self {
         Self { window: packets.max(1), ..self }
+    }
+
+    /// The same, and `lost` is called with each session that has used octets and tokens that only the memory knew when it restarted: what it used since
+    /// its last grant is not reported.
+    #[must_use]
+    pub fn with_lost_usage(self, lost: fn(Seid)) -> Self {
+        Self { lost, ..self }
     }
 
     /// The same with packets of several batches in flight: [`PacketEngine::process_batch`] does not wait for the memory, and what leaves
@@ -188,9 +191,13 @@ impl<M: Awaited> XPlane<M> {
         self.clock = self.clock.max(Time::default() + passed);
     }
 
-    /// Lets the memory work until it has done all. Packets that leave are ready to be sent, those for the slow path wait in `self.slow`.
+    /// Lets the memory work until no packet is in flight. Packets that leave are ready to be sent, those for the slow path wait in `self.slow`.
     /// Returns the disposition of the last packet that left.
     fn drain(&mut self, now: Time) -> Option<Disposition> {
+        self.drain_until(now, Pipeline::is_settled)
+    }
+
+    fn drain_until(&mut self, now: Time, is_done: fn(&Pipeline<M>) -> bool) -> Option<Disposition> {
         self.tick(now);
         let mut last = None;
         loop {
@@ -198,7 +205,7 @@ impl<M: Awaited> XPlane<M> {
             while let Some(departure) = self.pipeline.poll() {
                 last = self.depart(departure);
             }
-            if self.pipeline.is_empty() {
+            if is_done(&self.pipeline) {
                 return last;
             }
             match self.pipeline.memory_mut().wait(self.clock) {
@@ -270,6 +277,7 @@ impl<M: Awaited> XPlane<M> {
         while let Some(departure) = self.pipeline.poll() {
             self.depart(departure);
         }
+        self.take_paged(now);
         if !self.slow.is_empty() || self.pipeline.failure().is_some() {
             self.finish(now);
         }
@@ -277,7 +285,7 @@ impl<M: Awaited> XPlane<M> {
 
     /// Lets all packets leave before something that concerns sessions. Cheap if none is in flight.
     fn quiesce(&mut self, now: Time) {
-        if !self.pipeline.is_empty() {
+        if !self.pipeline.is_settled() {
             self.finish(now);
         }
     }
@@ -327,6 +335,13 @@ impl<M: Awaited> XPlane<M> {
         true
     }
 
+    /// The usage of a session is lost in part.
+    #[cold]
+    fn lose_state(&mut self, seid: Seid) {
+        self.losses.states += 1;
+        (self.lost)(seid);
+    }
+
     /// Returns the use of a session's grants to the slow path. Nothing is in flight.
     fn settle(&mut self, now: Time, seid: Seid) {
         let Some(mut lease) = self.leases.remove(&seid) else { return };
@@ -336,7 +351,7 @@ impl<M: Awaited> XPlane<M> {
                 if let Some(state) = self.read_state(now, &home) {
                     states.insert(home.state(), state);
                 } else {
-                    self.losses.states += 1;
+                    self.lose_state(seid);
                 }
             }
             lease.settle(&mut self.slow_path, seid, |place| states.remove(&place));
@@ -450,7 +465,7 @@ impl<M: Awaited> XPlane<M> {
                     let is_there = !has_restarted && self.down_until.is_none();
                     match is_there.then(|| self.read_state(now, &home)).flatten() {
                         Some(state) => drop(known.insert(home.state(), state)),
-                        None => self.losses.states += 1,
+                        None => self.lose_state(*seid),
                     }
                 }
             }
@@ -528,8 +543,22 @@ impl<M: Awaited> Dataplane for XPlane<M> {
         self.slow_path.capabilities()
     }
 
-    fn submit(&mut self, now: Time, _: PlanId, plan: &Plan) -> PollApplied {
+    fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
+        if self.begin_release(now, plan) {
+            self.waiting.push_back((id, plan.clone()));
+            return Poll::Pending;
+        }
         Poll::Ready(self.apply_plan(now, plan))
+    }
+
+    fn poll_applied(&mut self, now: Time) -> Option<(PlanId, Result<Applied, ApplyError>)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        self.take_paged(now);
+        let place = self.waiting.iter().position(|(_, plan)| self.is_released(plan.session))?;
+        let (id, plan) = self.waiting.remove(place)?;
+        Some((id, self.apply_plan(now, &plan)))
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
@@ -596,6 +625,10 @@ impl<M: Awaited> Dataplane for XPlane<M> {
 
     fn counters(&self) -> Counters {
         self.slow_path.counters().with(&self.counters)
+    }
+
+    fn memory_losses(&self) -> Option<MemoryLosses> {
+        Some(self.losses)
     }
 
     /// What the pipeline decided, and what the slow path did, by the reason.
@@ -697,7 +730,7 @@ impl ModelPlane {
         regions.insert(crate::MODEL_RKEY, sizes.region()?);
         let memory = Model::new(parameters, regions, seed);
         let base = Place { rkey: crate::MODEL_RKEY, address: 0 };
-        let config = PipelineConfig { seed, ..PipelineConfig::default() };
+        let config = PipelineConfig::default();
         Some(Self::new(topology, limits, memory, sizes, base, config))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{
-    Counters, Dataplane, Disposition, DropReason, Egress, Event, Ingress, PacketEngine,
+    Counters, Dataplane, Disposition, DropReason, Egress, Event, Ingress, PacketEngine, PlanId,
 };
 use causeway_memory::{Failure, Model, ModelParameters, Place, Regions};
 use causeway_model::{
@@ -133,6 +133,42 @@ fn packets_wait_in_external_memory_and_leave_in_order() {
     assert_eq!(plane.paged_packets(), 2);
     apply(&mut plane, now(6), &change(1, ApplyAction::Forward), &mut sent);
     assert_eq!(numbers(&sent), (0..16).collect::<Vec<_>>());
+    assert_each_counted(&plane.counters());
+}
+
+// Input:  batches in flight; seven packets for an idle UE, which is then connected; while they are read, a packet for another UE, one for this one, and
+//         a second plan.
+// Output: the plan is in flight, and the other UE's packet passes meanwhile; then both plans have a result, in their order, and all packets leave in
+//         the order in which they came.
+#[test]
+fn a_release_lets_others_pass() {
+    let (mut plane, mut sent) = (plane(Limits::default()).with_batches_in_flight(), Sent::new());
+    apply(&mut plane, now(0), &install(1, BUFFER, None), &mut sent);
+    apply(&mut plane, now(0), &install(2, ApplyAction::Forward, None), &mut sent);
+    for number in 0..7 {
+        assert_eq!(receive(&mut plane, now(1), &downlink(1, number, 100), &mut sent), Disposition::Buffered);
+    }
+    assert_eq!(plane.paged_packets(), 7);
+    let (connected, idle) = (change(1, ApplyAction::Forward), change(1, BUFFER));
+    assert!(plane.submit(now(2), PlanId(1), &connected).is_pending());
+    assert_eq!(plane.poll_applied(now(2)), None);
+    assert_eq!(receive(&mut plane, now(2), &downlink(2, 100, 100), &mut sent), Disposition::Forwarded);
+    assert_eq!(numbers(&sent), [100]);
+    assert_eq!(receive(&mut plane, now(2), &downlink(1, 7, 100), &mut sent), Disposition::Buffered);
+    assert!(plane.submit(now(2), PlanId(2), &idle).is_pending(), "it is behind the first");
+    let (mut results, mut at) = (Vec::new(), now(2));
+    while results.len() < 2 {
+        while let Some((id, result)) = plane.poll_applied(at) {
+            results.push((id, result.is_ok()));
+            plane.flush(&mut sent);
+        }
+        at = at.max(plane.next_deadline().unwrap_or(at));
+        plane.advance(at);
+        plane.flush(&mut sent);
+    }
+    assert_eq!(results, [(PlanId(1), true), (PlanId(2), true)]);
+    assert_eq!(numbers(&sent), [100, 0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(receive(&mut plane, at, &downlink(1, 8, 100), &mut sent), Disposition::Buffered);
     assert_each_counted(&plane.counters());
 }
 

@@ -2,6 +2,7 @@
 
 mod idle;
 mod plane;
+mod service;
 mod shared;
 mod wire;
 mod worlds;

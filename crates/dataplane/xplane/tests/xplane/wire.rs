@@ -1,85 +1,30 @@
-//! The data plane over real sockets: the memory server of `causeway-memory` on a UDP socket of the loopback interface, in a thread of its own,
-//! and the client of `causeway-memory` on another.
+//! The data plane over real sockets: a memory server on one of the loopback interface, and the client of `causeway-memory` on another.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason};
 use causeway_memory::{
-    Client, ClientConfig, Completion, Description, ExternalMemory, Incarnation, Operation, OperationId,
-    QueuePair, Regions, Rights, Rkey, Server, ServerConfig, ServerCounters, Status, SubmitError,
+    Client, ClientConfig, Completion, ExternalMemory, Operation, OperationId, QueuePair, Rkey, Status,
+    SubmitError,
 };
 use causeway_packet::roce::management::Mtu;
 use causeway_slowpath::Limits;
-use causeway_types::{Span, Time};
+use causeway_types::Time;
 use causeway_xplane::{Awaited, PipelineConfig, Sizes, XPlane};
 
 use crate::plane::{establish, now, packet, send, topology, uplink};
+use crate::service::Service;
 
 const SIZES: Sizes =
     Sizes { ue_buckets: 64, flow_buckets: 64, rings: 4, ring: 16, paging_rings: 4, paging_ring: 8 };
-const LONGEST: u32 = 4096;
-const RKEY: Rkey = Rkey(7);
-
-/// A memory server in a thread.
-struct Service {
-    address: SocketAddr,
-    is_stopped: Arc<AtomicBool>,
-    thread: JoinHandle<ServerCounters>,
-}
-
-impl Service {
-    fn start() -> Self {
-        Self::start_at("127.0.0.1:0".parse().unwrap(), Incarnation(1))
-    }
-
-    fn start_at(address: SocketAddr, incarnation: Incarnation) -> Self {
-        let socket = UdpSocket::bind(address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
-        let address = socket.local_addr().unwrap();
-        let mut regions = Regions::new();
-        regions.insert(RKEY, SIZES.region().unwrap());
-        let (length, rights) = (SIZES.octets(), Rights::all());
-        let description =
-            Description { incarnation, rkey: RKEY, rights, base: 0, length, max_length: LONGEST };
-        let config = ServerConfig {
-            local: address,
-            description,
-            resources: 16,
-            queue_pairs: 4,
-            idle: Span::from_secs(60),
-            seed: 1,
-        };
-        let mut server = Server::new(config, regions);
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&is_stopped);
-        let thread = std::thread::spawn(move || {
-            let (begin, mut octets, mut out) = (Instant::now(), vec![0; 9000], Vec::new());
-            while !stop.load(Ordering::Relaxed) {
-                let Ok((length, from)) = socket.recv_from(&mut octets) else { continue };
-                server.receive(time(begin), from, &octets[..length]);
-                while let Some(to) = server.poll_transmit(&mut out) {
-                    socket.send_to(&out, to).unwrap();
-                    out.clear();
-                }
-            }
-            server.counters()
-        });
-        Self { address, is_stopped, thread }
-    }
-
-    fn stop(self) -> ServerCounters {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
-    }
-}
 
 fn time(begin: Instant) -> Time {
     Time::from_nanos(begin.elapsed().as_nanos() as u64)
 }
+
+/// That of each run of the server.
+const RKEY: Rkey = Rkey(7);
 
 /// External memory behind a socket.
 struct Remote {
@@ -160,7 +105,7 @@ impl Awaited for Remote {
 //         data plane says: writes and reads over the wire.
 #[test]
 fn the_tables_are_behind_a_wire() {
-    let service = Service::start();
+    let service = Service::start("127.0.0.1:0".parse().unwrap(), 1, RKEY, SIZES.octets() as usize);
     let memory = Remote::connect(service.address);
     let base = memory.client.description().unwrap().place(0);
     let mut plane =
@@ -181,7 +126,7 @@ fn the_tables_are_behind_a_wire() {
 //         anew, and packets pass by them again. Each packet is in one counter, and the octets that were not lost with the memory are reported.
 #[test]
 fn without_its_memory_the_slow_path_forwards() {
-    let service = Service::start();
+    let service = Service::start("127.0.0.1:0".parse().unwrap(), 1, RKEY, SIZES.octets() as usize);
     let address = service.address;
     let memory = Remote::connect(address);
     let base = memory.client.description().unwrap().place(0);
@@ -197,7 +142,7 @@ fn without_its_memory_the_slow_path_forwards() {
         assert_eq!(send(&mut plane, now(number), &packet), Disposition::Forwarded);
     }
     assert_eq!(plane.pipeline().counters().hits, 2);
-    let service = Service::start_at(address, Incarnation(2));
+    let service = Service::start(address, 2, RKEY, SIZES.octets() as usize);
     for number in 5_000..5_003 {
         assert_eq!(send(&mut plane, now(number), &packet), Disposition::Forwarded);
     }

@@ -206,7 +206,6 @@ fn check<M: ExternalMemory>(memory: M, seed: u64, is_lossless: bool, seen: &mut 
     let config = PipelineConfig {
         local_state,
         flow_age: Span::from_nanos(random.u64(1..1 << 20)),
-        seed,
         ..PipelineConfig::default()
     };
     let mut pipeline = Pipeline::new(memory, SIZES, Place { rkey: MODEL_RKEY, address: 0 }, config);

@@ -170,7 +170,21 @@ pub struct Repr<'a> {
     pub transport: Transport<'a>,
 }
 
-impl Repr<'_> {
+impl<'a> Repr<'a> {
+    /// Parses a UDP payload that is a packet without pad octets and without CRC: what a switch sends that adds nothing behind a packet. Nothing in it tells
+    /// whether its octets are those that were sent.
+    ///
+    /// # Errors
+    /// [`ParseError`] of [`Layer::Roce`]; a packet that says that it has pad octets is [`ParseError::LengthTooSmall`].
+    pub fn parse_bare(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let mut reader = Reader::new(Layer::Roce, bytes);
+        let (opcode, bth, pad) = Bth::parse(&mut reader)?;
+        if pad != 0 {
+            return Err(ParseError::LengthTooSmall { layer: Layer::Roce, found: 0, minimum: pad });
+        }
+        Ok(Self { bth, transport: Transport::parse(opcode, reader.rest())? })
+    }
+
     /// Appends the packet with its pad octets and its CRC.
     ///
     /// # Errors

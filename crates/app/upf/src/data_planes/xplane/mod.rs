@@ -7,8 +7,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use causeway_memory::{Local, Place, Regions};
-use causeway_types::{Span, Time};
+use causeway_types::{Seid, Span, Time};
+use causeway_xplane::local_state::LocalStateConfig;
 use causeway_xplane::{Awaited, MODEL_RKEY, PipelineConfig, Sizes, XPlane};
+use tracing::error;
 
 use self::remote_memory::{Part, RemoteMemory};
 use super::{BoxedDataPlane, Parts};
@@ -51,8 +53,14 @@ fn over_server(server: SocketAddr, sizes: Sizes, parts: &Parts<'_>) -> Result<Bo
     let mut memory = RemoteMemory::new(server, part).map_err(failed)?;
     let is_connected = connect(&mut memory);
     let plane = XPlane::new(parts.topology.clone(), parts.limits, memory, sizes, BASE, config());
-    let plane = plane.with_batches_in_flight();
+    let plane = plane.with_batches_in_flight().with_lost_usage(log_lost);
     Ok(Box::new(if is_connected { plane } else { plane.disconnected() }))
+}
+
+fn log_lost(session: Seid) {
+    error!(
+        "usage of session {session} since its last grant is lost: only the memory server had it, which has restarted or is gone"
+    );
 }
 
 /// Connects, or gives up for the moment.
@@ -70,5 +78,6 @@ fn connect(memory: &mut RemoteMemory) -> bool {
 /// What another run has left in the memory is never applied: generations begin elsewhere.
 fn config() -> PipelineConfig {
     let random = || RandomState::new().build_hasher().finish();
-    PipelineConfig { first_generation: random(), seed: random(), ..PipelineConfig::default() }
+    let local_state = LocalStateConfig { seed: random(), ..LocalStateConfig::default() };
+    PipelineConfig { local_state, first_generation: random(), ..PipelineConfig::default() }
 }

@@ -186,6 +186,7 @@ impl Exposition {
         self.heavy_hitters(writer)?;
         self.rule_placement(writer)?;
         self.cold_storage(writer)?;
+        self.memory_losses(writer)?;
         writer.single(&metric::GTPU_PATHS_DOWN, self.n4.paths.down)?;
         writer.single(&metric::GTPU_PATH_FAILURES, self.n4.paths.failures)
     }
@@ -251,7 +252,15 @@ impl Exposition {
         writer.single(&metric::STORAGE_WAITING, state.waiting)?;
         let times = &state.load_times;
         let (sum, buckets) = (times.sum().as_secs_f64(), times.by_bound().collect());
-        writer.histogram(&metric::STORAGE_LOADS, &HistogramStatus { sum, count: times.count(), buckets })
+        writer.histogram(&metric::STORAGE_LOADS, &HistogramStatus { sum, count: times.count(), buckets })?;
+        writer.single(&metric::STORAGE_HELD, state.held_packets)
+    }
+
+    fn memory_losses(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let losses = self.snapshot.memory_losses.unwrap_or_default();
+        let events =
+            [("failure", losses.failures), ("restart", losses.restarts), ("lost_state", losses.states)];
+        writer.family(&metric::MEMORY_LOSSES, events.map(|(name, count)| (label("event", name), count)))
     }
 
     /// Those of the fast path are there whatever the data plane.

@@ -4,7 +4,9 @@ use causeway_cold::ReadError;
 use causeway_slowpath::lease::MeasuredState;
 use causeway_types::{Seid, Span, Time};
 
-use super::{ColdNotice, ColdStorage, Unreadable};
+use std::task::Poll;
+
+use super::{ColdNotice, ColdStorage, NotLoaded, Unreadable};
 use crate::FastPath;
 
 /// How long a record that cannot be read is tried before it is given up, and the time between two attempts.
@@ -46,10 +48,26 @@ impl ColdStorage {
         (seid, since): (Seid, Time),
         slot: u32,
     ) -> Result<MeasuredState, Unreadable> {
-        if self.unreadable.get(&seid).is_some_and(|(_, tried)| now.since(*tried) < ATTEMPT) {
+        if self.was_tried(now, seid) {
             return Err(Unreadable);
         }
-        let read = self.store.read(slot).and_then(|record| state_of(&record, seid, since));
+        let read = self.store.read(slot);
+        self.state_read(now, (seid, since), read)
+    }
+
+    /// The record could not be read a moment ago.
+    fn was_tried(&self, now: Time, seid: Seid) -> bool {
+        self.unreadable.get(&seid).is_some_and(|(_, tried)| now.since(*tried) < ATTEMPT)
+    }
+
+    /// The state in what was read.
+    fn state_read(
+        &mut self,
+        now: Time,
+        (seid, since): (Seid, Time),
+        read: Result<Vec<u8>, ReadError>,
+    ) -> Result<MeasuredState, Unreadable> {
+        let read = read.and_then(|record| state_of(&record, seid, since));
         let error = match read {
             Ok(state) => {
                 self.unreadable.remove(&seid);
@@ -72,6 +90,13 @@ impl ColdStorage {
         Ok(self.lose(seid, &error))
     }
 
+    /// The record in this slot is not needed any more.
+    fn loaded(&mut self, slot: u32) {
+        self.store.forget(slot);
+        self.reading.remove(&slot);
+        self.loads += 1;
+    }
+
     /// Gives the state of a session up.
     fn lose(&mut self, seid: Seid, error: &ReadError) -> MeasuredState {
         self.unreadable.remove(&seid);
@@ -87,8 +112,39 @@ impl FastPath {
         let Some(cold) = self.cold.as_deref_mut() else { return Ok(None) };
         let Some((slot, since)) = self.dormant.cold_slot(seid) else { return Ok(None) };
         let state = cold.state(now, (seid, since), slot)?;
-        cold.store.forget(slot);
-        cold.loads += 1;
+        cold.loaded(slot);
+        Ok(Some(state))
+    }
+
+    /// The same for a packet, which does not wait for a disk: [`NotLoaded::Reading`] until the record is read, and while packets before it wait.
+    pub(super) fn begin_load(&mut self, now: Time, seid: Seid) -> Result<Option<MeasuredState>, NotLoaded> {
+        let Some(cold) = self.cold.as_deref_mut() else { return Ok(None) };
+        let Some((slot, since)) = self.dormant.cold_slot(seid) else { return Ok(None) };
+        if cold.was_tried(now, seid) {
+            return Err(NotLoaded::Unreadable);
+        }
+        let Poll::Ready(read) = cold.store.begin_read(slot) else {
+            cold.reading.insert(slot, seid);
+            return Err(NotLoaded::Reading(seid));
+        };
+        let state = cold.state_read(now, (seid, since), read).map_err(|Unreadable| NotLoaded::Unreadable)?;
+        cold.loaded(slot);
+        Ok(Some(state))
+    }
+
+    /// The state of a session whose record was being read. `None`: it is not in cold storage any more.
+    pub(super) fn end_load(
+        &mut self,
+        now: Time,
+        (slot, seid): (u32, Seid),
+        read: Result<Vec<u8>, ReadError>,
+    ) -> Result<Option<MeasuredState>, Unreadable> {
+        let Some(cold) = self.cold.as_deref_mut() else { return Ok(None) };
+        let Some((_, since)) = self.dormant.cold_slot(seid).filter(|(own, _)| *own == slot) else {
+            return Ok(None);
+        };
+        let state = cold.state_read(now, (seid, since), read)?;
+        cold.loaded(slot);
         Ok(Some(state))
     }
 

@@ -2,19 +2,23 @@
 //!
 //! A session that has been active and has been idle for long keeps in memory what finds it and says its rules: the
 //! record of a dormant session. Its flow entries are free, and the measurements of its packets are a record of the
-//! store. The first packet or plan that concerns it loads the record.
+//! store. The first packet or plan that concerns it loads the record. A packet does not wait for a disk in the packet thread: it is held, with those
+//! behind it, until another thread has read the record. A plan waits.
 
+mod held;
 mod load;
 mod move_out;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::task::Waker;
 
 use causeway_cold::ColdStore;
 use causeway_dataplane::ColdStorageState;
 use causeway_types::{Seid, Span, Time};
 
 use crate::FastPath;
+use held::HeldPackets;
 
 /// The shortest time between two steps of the search for idle sessions.
 const STEP: Span = Span::from_millis(10);
@@ -67,6 +71,9 @@ pub(crate) struct ColdStorage {
     round: Round,
     /// Sessions that could not be read: since when, and when that was last tried.
     unreadable: BTreeMap<Seid, (Time, Time)>,
+    /// Packets of sessions whose record is being read, and the session of each slot that is.
+    held: HeldPackets,
+    reading: HashMap<u32, Seid>,
     evictions: u64,
     loads: u64,
     read_errors: u64,
@@ -86,6 +93,14 @@ struct Round {
 /// The state of a session cannot be read now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unreadable;
+
+/// Why a session has no state in memory for a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotLoaded {
+    Unreadable,
+    /// The state of this session is being read.
+    Reading(Seid),
+}
 
 impl FastPath {
     /// Moves the state of sessions without packets for `idle_after` into a store; zero: as soon as no packet or plan
@@ -107,6 +122,8 @@ impl FastPath {
             next_step: Time::default(),
             round: Round::default(),
             unreadable: BTreeMap::new(),
+            held: HeldPackets::default(),
+            reading: HashMap::new(),
             evictions: 0,
             loads: 0,
             read_errors: 0,
@@ -129,7 +146,15 @@ impl FastPath {
             read_errors: cold.read_errors,
             lost: cold.lost,
             load_times: store.read_times,
+            held_packets: cold.held.len() as u64,
         })
+    }
+
+    /// Sets what is called when a record has been read.
+    pub(crate) fn set_cold_waker(&mut self, waker: Waker) {
+        if let Some(cold) = self.cold.as_deref_mut() {
+            cold.store.set_waker(waker);
+        }
     }
 
     /// The next step of the search for idle sessions.

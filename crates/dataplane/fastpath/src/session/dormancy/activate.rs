@@ -2,6 +2,7 @@
 
 use causeway_dataplane::{Applied, Dataplane, Op, Plan};
 use causeway_model::{Far, ProfiledSession, SessionChange};
+use causeway_slowpath::lease::MeasuredState;
 use causeway_slowpath::path_of;
 use causeway_types::{Seid, Time};
 
@@ -27,9 +28,16 @@ impl FastPath {
     /// [`Unreadable`] when its state is in cold storage and cannot be read now; it is still dormant.
     pub(crate) fn activate(&mut self, seid: Seid, now: Time) -> Result<(), Unreadable> {
         let loaded = self.load(now, seid)?;
+        self.activate_with(seid, now, loaded);
+        Ok(())
+    }
+
+    /// The same with the state that was in cold storage. Packets that were held for it go on.
+    pub(crate) fn activate_with(&mut self, seid: Seid, now: Time, loaded: Option<MeasuredState>) {
         let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else {
-            return Ok(());
+            return;
         };
+        let was_cold = loaded.is_some();
         self.has_activated = true;
         let done = self.slow_path.apply(since, &Plan { session: seid, change: profiled.clone().into() });
         debug_assert_eq!(done, Ok(Applied::default()));
@@ -44,7 +52,9 @@ impl FastPath {
             None => self.insert_session(seid, true, now),
         }
         self.active.add(seid, DormancyCandidate { since, active_at: now, profiled });
-        Ok(())
+        if was_cold {
+            self.release_held(seid, now);
+        }
     }
 
     /// After a plan was applied: its session can become dormant again only if the change is part of a known profile.

@@ -187,3 +187,78 @@ fn sessions_with_buffered_packets_stay_in_memory() {
     pass(&mut plane, at(300));
     assert_eq!((state(&plane).cold, plane.slow_path.has(Seid(2))), (1, true));
 }
+
+/// Downlink packets of a UE, numbered by their time: how many have been sent in this list, in order.
+fn sent_to(sent: &[(Egress, Vec<u8>)]) -> usize {
+    sent.iter().filter(|(egress, _)| matches!(egress, Egress::Gtpu { .. })).count()
+}
+
+// Input:  a store on a slow disk: three packets for a session in it, and one for another session; then the disk answers.
+// Output: the three are held, and the other one passes; then they leave with the next flush, and the usage has their octets. Nothing is counted twice.
+#[test]
+fn packets_are_held_while_a_disk_reads() {
+    let (mut plane, faults) = with_faults();
+    idle(&mut plane);
+    faults.lock().unwrap().reads_wait = true;
+    let before = plane.counters();
+    for millis in 0..3 {
+        assert_eq!(downlink(&mut plane, 2, at(130) + Span::from_millis(millis)), Disposition::Buffered);
+    }
+    assert_eq!((state(&plane).held_packets, state(&plane).cold), (3, 2));
+    assert_eq!(downlink(&mut plane, 1, at(131)), Disposition::Forwarded);
+    let mut sent = Vec::new();
+    plane.advance(at(132));
+    plane.flush(&mut sent);
+    assert_eq!((sent.len(), plane.counters().received()), (0, before.received() + 1));
+    faults.lock().unwrap().reads_wait = false;
+    // One that comes before the data plane has looked is behind them.
+    assert_eq!(downlink(&mut plane, 2, at(133)), Disposition::Buffered);
+    plane.advance(at(133));
+    plane.flush(&mut sent);
+    assert_eq!((sent_to(&sent), state(&plane).held_packets, state(&plane).loads), (4, 0, 1));
+    assert_eq!(downlink(&mut plane, 2, at(134)), Disposition::Forwarded);
+    let counters = plane.counters();
+    assert_eq!((counters.received(), counters.forwarded), (before.received() + 6, before.forwarded + 6));
+    assert_eq!(end(&mut plane, 2, at(140)), (6 * PACKET, Some(at(10)), Some(at(134))));
+}
+
+// Input:  two packets that are held; then the session is deleted, before the disk answers. The slot has another session then.
+// Output: the plan reads the record itself. The packets leave before its result, and are in the final report; what the disk says later is of no
+//         effect.
+#[test]
+fn a_plan_does_not_overtake_packets_that_are_held() {
+    let (mut plane, faults) = with_faults();
+    idle(&mut plane);
+    faults.lock().unwrap().reads_wait = true;
+    for seconds in [130, 131] {
+        assert_eq!(downlink(&mut plane, 2, at(seconds)), Disposition::Buffered);
+    }
+    assert_eq!(end(&mut plane, 2, at(140)), (3 * PACKET, Some(at(10)), Some(at(140))));
+    let mut sent = Vec::new();
+    plane.flush(&mut sent);
+    assert_eq!((sent_to(&sent), state(&plane).held_packets, state(&plane).cold), (2, 0, 1));
+    faults.lock().unwrap().reads_wait = false;
+    plane.advance(at(141));
+    plane.flush(&mut sent);
+    assert_eq!((sent.len(), state(&plane).loads, plane.counters().sessions), (2, 1, 2));
+}
+
+// Input:  more packets than are held of a session; then the record cannot be read.
+// Output: those beyond the limit, and then the others, are dropped under a name.
+#[test]
+fn held_packets_that_cannot_go_on_are_dropped_under_a_name() {
+    let (mut plane, faults) = with_faults();
+    idle(&mut plane);
+    faults.lock().unwrap().reads_wait = true;
+    for _ in 0..64 {
+        assert_eq!(downlink(&mut plane, 2, at(130)), Disposition::Buffered);
+    }
+    let dropped = Disposition::Dropped(DropReason::ExternalMemory);
+    assert_eq!(downlink(&mut plane, 2, at(130)), dropped);
+    *faults.lock().unwrap() = StoreFaults { reads_fail: true, ..StoreFaults::default() };
+    plane.advance(at(131));
+    assert_eq!(plane.counters().dropped(DropReason::ExternalMemory), 65);
+    assert_eq!((state(&plane).held_packets, state(&plane).cold, state(&plane).lost), (0, 2, 0));
+    *faults.lock().unwrap() = StoreFaults::default();
+    assert_eq!(downlink(&mut plane, 2, at(132)), Disposition::Forwarded);
+}
