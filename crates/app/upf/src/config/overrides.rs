@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::error::ConfigError;
-use super::model::{Config, GTPU_PORT, GtpuServer, METRICS_PORT, MetricsServer, PFCP_PORT};
+use super::model::{Config, GTPU_PORT, GtpuServer, METRICS_PORT, MOST_SESSIONS, MetricsServer, PFCP_PORT};
 use super::origin::{Origin, Origins};
 use super::pfcp::{PfcpServer, Smf};
 use super::problem::Problem;
@@ -38,7 +38,7 @@ impl Overrides {
         apply.one(&LOG_LEVEL, self.log_level.as_ref(), values::word, &mut config.logger.level);
         apply.one(&LOG_FORMAT, self.log_format.as_ref(), values::word, &mut config.logger.format);
         apply.one(&NODE_ID, self.node_id.as_ref(), |text| values::node_id(text).map(Some), &mut upf.node_id);
-        let sessions = values::number(1..=10_000_000);
+        let sessions = values::number(1..=MOST_SESSIONS);
         apply.one(&MAX_SESSIONS, self.max_sessions.as_ref(), sessions, &mut upf.max_sessions);
         apply.list(&PFCP_ADDRESS, &self.pfcp_address, pfcp_server, &mut upf.pfcp.server);
         apply.list(&SMF_ADDRESS, &self.smf_address, smf, &mut upf.pfcp.client.smf);
