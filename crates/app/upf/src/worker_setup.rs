@@ -1,15 +1,12 @@
 //! Builds the workers of a configuration, each with its ports and an empty data plane.
 
-use std::sync::Arc;
-
 use causeway_dataplane::Topology;
-use causeway_hybrid::SharedSwitch;
 use causeway_n4::ApplyId;
 use causeway_slowpath::Limits;
 use causeway_types::Span;
 
 use crate::config::{Config, WhenFull};
-use crate::data_planes::Parts;
+use crate::data_planes::{Common, Parts};
 use crate::error::StartError;
 use crate::memory::Budget;
 use crate::worker::{PortSet, Schedule, WorkerSetup, cores};
@@ -24,7 +21,7 @@ pub(crate) fn worker_setups(
 ) -> Result<Vec<WorkerSetup<ApplyId>>, StartError> {
     let workers = ports.len().max(1);
     let limits = share(budget.limits(limits(config)), workers);
-    let switch = Arc::new(SharedSwitch::new(workers));
+    let common = Common::new(workers);
     let mut setups = Vec::new();
     for (number, ports) in ports.into_iter().enumerate() {
         let mut own = topology.clone();
@@ -38,7 +35,7 @@ pub(crate) fn worker_setups(
             topology: own,
             limits,
             address_space: budget.address_space(),
-            switch: &switch,
+            common: &common,
             number,
             workers,
         };

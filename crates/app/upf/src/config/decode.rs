@@ -15,8 +15,8 @@ use super::hybrid::HybridKeys;
 use super::management::ManagementAccess;
 use super::memory::Memory;
 use super::model::{
-    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
-    MetricsServer, PFCP_PORT, Session, Upf,
+    Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, MOST_SESSIONS,
+    Metrics, MetricsServer, PFCP_PORT, Session, Upf,
 };
 use super::pfcp::{Heartbeat, KnownSmf, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::qos::qos;
@@ -50,7 +50,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
     Upf {
         node_id: upf.value("node_id", values::node_id),
         max_sessions: upf
-            .value("max_sessions", values::number(1..=10_000_000))
+            .value("max_sessions", values::number(1..=MOST_SESSIONS))
             .unwrap_or(default.max_sessions),
         max_pdrs_per_session: upf
             .value("max_pdrs_per_session", values::number(1..=1024))

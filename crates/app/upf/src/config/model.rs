@@ -33,6 +33,9 @@ pub const PFCP_PORT: u16 = 8805;
 /// The GTP-U port (TS 29.281 clause 4.4.2).
 pub const GTPU_PORT: u16 = 2152;
 
+/// Sessions that a UPF may have at most: 15 million have been measured.
+pub(super) const MOST_SESSIONS: u32 = 20_000_000;
+
 /// The port of the management HTTP server.
 pub const METRICS_PORT: u16 = 9098;
 

@@ -60,18 +60,13 @@ fn count(text: &str) -> Result<WorkerCount, Problem> {
 }
 
 impl Upf {
-    /// Whether one packet thread drives the switch, and has all sessions.
-    fn has_one_controller(&self) -> bool {
-        self.dataplane.is_switch() || self.switch_in_front().is_some()
-    }
-
     /// The number of packet threads, given the number of cores that the process may use and that of receive queues of
     /// the AF_XDP interfaces.
     pub(crate) fn packet_threads(&self, cores: usize, queues: usize) -> usize {
         match (self.workers.count, self.workers.pin.len()) {
             (WorkerCount::Exactly(count), _) => count,
             (WorkerCount::Auto, _) if self.gtpu.mode == GtpuMode::Tpacket => 1,
-            (WorkerCount::Auto, _) if self.has_one_controller() => 1,
+            (WorkerCount::Auto, _) if self.dataplane.is_switch() => 1,
             (WorkerCount::Auto, 0) => cores.saturating_sub(1).min(queues).clamp(1, MAX_WORKERS),
             (WorkerCount::Auto, pinned) => pinned.min(MAX_WORKERS),
         }
@@ -87,7 +82,7 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
         found.push(("upf.workers.count".into(), Problem::OneWorker { mode: upf.gtpu.mode.word() }));
     }
     let dataplane = upf.dataplane.name();
-    if upf.has_one_controller() && count > 1 {
+    if upf.dataplane.is_switch() && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneSwitch { dataplane }));
     }
     if upf.pfcp.accelerate && upf.dataplane.has_switch() {

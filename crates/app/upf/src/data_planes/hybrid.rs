@@ -29,7 +29,7 @@ const FAULT_SEED: u64 = 1;
 /// The tables of the fast path need more memory than there is, or the switch does not support the topology.
 pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     if let Some((switch, address)) = parts.config.upf.switch_in_front() {
-        return super::switch_in_front(switch, address, parts);
+        return super::p4runtime::switch_in_front(switch, address, parts);
     }
     let keys = &parts.config.upf.hybrid;
     let (software, placement, config) = (software(parts)?, placement(parts), moves(parts));
@@ -43,7 +43,7 @@ pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     let driver = |model| FaultInjector::new(model, faults(keys.model.faults), LATENESS, FAULT_SEED);
     let hybrid =
         Hybrid::with_driver(local, driver, software, placement, config).map_err(HybridError::from)?;
-    Ok(Box::new(hybrid.as_part(Arc::clone(parts.switch), parts.number).with_notices(log)))
+    Ok(Box::new(hybrid.as_part(Arc::clone(&parts.common.switch), parts.number).with_notices(log)))
 }
 
 /// The software behind the switch.

@@ -4,6 +4,9 @@ mod cold_storage;
 mod hybrid;
 #[cfg(feature = "p4runtime")]
 mod p4runtime;
+#[cfg(not(feature = "p4runtime"))]
+#[path = "without_p4runtime.rs"]
+mod p4runtime;
 mod xplane;
 
 use std::fmt;
@@ -39,11 +42,24 @@ pub(crate) struct Parts<'a> {
     pub(crate) limits: Limits,
     /// The limit on the address space of the process, as a text for the operator.
     pub(crate) address_space: Option<String>,
-    /// The switch in front of all packet threads.
-    pub(crate) switch: &'a Arc<SharedSwitch>,
+    pub(crate) common: &'a Common,
     /// The number of the packet thread, of so many.
     pub(crate) number: usize,
     pub(crate) workers: usize,
+}
+
+/// What the data planes of all packet threads have in common.
+pub(crate) struct Common {
+    /// The entries of the switch in front of them.
+    switch: Arc<SharedSwitch>,
+    drivers: p4runtime::Drivers,
+}
+
+impl Common {
+    /// For so many packet threads.
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { switch: Arc::new(SharedSwitch::new(workers)), drivers: p4runtime::Drivers::default() }
+    }
 }
 
 impl DataPlane {
@@ -135,28 +151,11 @@ const COUNTER_INTERVAL: Span = Span::from_millis(20);
 
 fn switch(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     if let Some((switch, address)) = parts.config.upf.remote_switch() {
-        return remote_switch(switch, address, parts);
+        return p4runtime::remote_switch(switch, address, parts);
     }
     let program = Program::from(&profiles::HIP4);
     let model = InProcess::new(&program, parts.topology.clone(), parts.limits)?;
     Ok(Box::new(model.with_counter_interval(COUNTER_INTERVAL)))
-}
-
-#[cfg(feature = "p4runtime")]
-use p4runtime::{remote_switch, switch_in_front};
-
-#[cfg(not(feature = "p4runtime"))]
-fn remote_switch(_: &crate::config::P4Switch, _: &str, _: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
-    Err(StartError::WithoutP4Runtime)
-}
-
-#[cfg(not(feature = "p4runtime"))]
-fn switch_in_front(
-    _: &crate::config::P4Switch,
-    _: &str,
-    _: &Parts<'_>,
-) -> Result<BoxedDataPlane, StartError> {
-    Err(StartError::WithoutP4Runtime)
 }
 
 impl Default for DataPlane {

@@ -1,11 +1,14 @@
 //! Creates the P4Runtime switch of a configuration: as the data plane, or in front of the fast path.
 
+use std::cell::OnceCell;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use causeway_hybrid::{Hybrid, OwnPorts};
 use causeway_p4runtime::client::{CopySession, Options, P4Runtime};
 use causeway_p4runtime::{OpenError, RemoteSwitch};
 use causeway_switch::backend::{self, Hop, Route, SourceGuardPool};
+use causeway_switch::driver::{Arrivals, WholeSwitch};
 use causeway_switch::{FIRST_SESSION, SoftwareLink};
 use causeway_types::Span;
 
@@ -30,7 +33,11 @@ pub(super) fn remote_switch(
     Ok(Box::new(RemoteSwitch::new(options(switch, address, parts), config, TIMEOUT)?))
 }
 
-/// Creates the switch of a configuration in front of the fast path, and begins to connect.
+/// The driver of a switch in front of all packet threads, once the first has asked for its part, and what it wakes.
+#[derive(Default)]
+pub(super) struct Drivers(OnceCell<(WholeSwitch<P4Runtime>, Vec<OwnPorts>)>);
+
+/// Creates the part of a packet thread of the switch in front of the fast path. The first one begins to connect.
 ///
 /// # Errors
 /// The files or the address are invalid, or the program is not one in front of software.
@@ -39,21 +46,48 @@ pub(super) fn switch_in_front(
     address: &str,
     parts: &Parts<'_>,
 ) -> Result<BoxedDataPlane, StartError> {
-    let ports = OwnPorts::default();
-    let options = options(switch, address, parts);
-    let driver = P4Runtime::connect(options, Some(Box::new(ports.wake()))).map_err(OpenError::from)?;
-    let program = driver.program().clone();
+    let Drivers(drivers) = &parts.common.drivers;
+    let (whole, ports) = match drivers.get() {
+        Some(known) => known,
+        None => {
+            let connected = connect(options(switch, address, parts), parts.workers)?;
+            drivers.get_or_init(|| connected)
+        }
+    };
+    let driver = whole.part(parts.number);
+    let ports = ports.get(parts.number).cloned().unwrap_or_default();
+    let program = driver.program();
     let link = |link: &SwitchLink| SoftwareLink { network: link.port, software: link.software };
     let config = backend::Config {
         software: switch.link.iter().map(link).collect(),
+        number_bits: driver.number_bits(),
         // Counters are read when they are due.
         pace: None,
+        // The first thread reads them for all.
+        drop_read_interval: Some(switch.read_interval * 20).filter(|_| parts.number == 0),
         ..backend_config(switch, parts)
     };
     let (software, placement) = (super::hybrid::software(parts)?, super::hybrid::placement(parts));
     let moves = super::hybrid::moves(parts);
+    let moves = causeway_hybrid::Config { armed: moves.armed / parts.workers.max(1), ..moves };
     let hybrid = Hybrid::behind(driver, &program, config, software, placement, moves, ports);
-    Ok(Box::new(hybrid.map_err(OpenError::from)?.with_notices(super::hybrid::log)))
+    let hybrid = hybrid.map_err(OpenError::from)?.as_part(Arc::clone(&parts.common.switch), parts.number);
+    Ok(Box::new(if parts.number == 0 { hybrid.with_notices(super::hybrid::log) } else { hybrid }))
+}
+
+/// Begins to connect to a switch in front of so many packet threads: what arrives from it wakes all of them.
+fn connect(options: Options, threads: usize) -> Result<(WholeSwitch<P4Runtime>, Vec<OwnPorts>), StartError> {
+    let arrivals = Arc::new(Arrivals::new(threads));
+    let ports: Vec<OwnPorts> = (0..threads).map(|_| OwnPorts::default()).collect();
+    let wakes: Vec<_> = ports.iter().map(OwnPorts::wake).collect();
+    let told = Arc::clone(&arrivals);
+    let wake = move || {
+        told.tell();
+        wakes.iter().for_each(|wake| wake());
+    };
+    let driver = P4Runtime::connect(options, Some(Box::new(wake))).map_err(OpenError::from)?;
+    let program = driver.program().clone();
+    Ok((WholeSwitch::new(driver, &program, &arrivals), ports))
 }
 
 fn local_addresses(parts: &Parts<'_>) -> Vec<Ipv4Addr> {

@@ -217,10 +217,11 @@ impl SnapshotClient {
         Some(states.into_iter().enumerate().find_map(|(number, state)| Some((number, state?))))
     }
 
-    /// The state of the P4 switch; `None` when a thread has ended. The inner `None`: there is no switch.
+    /// The state of the P4 switch, of which each thread may have a part; `None` when a thread has ended. The inner `None`: there is no
+    /// switch.
     pub async fn switch_state(&self) -> Option<Option<SwitchState>> {
         let states = self.ask_all(|thread, reply| thread.switch_state(reply)).await?;
-        Some(states.into_iter().flatten().next())
+        Some(states.into_iter().flatten().reduce(SwitchState::with))
     }
 
     /// What would become of a packet, by the thread that has its session; `None` when a thread has ended. The inner `None`:

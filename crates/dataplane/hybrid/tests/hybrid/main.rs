@@ -3,6 +3,7 @@
 
 mod batches;
 mod order;
+mod parts;
 mod rates;
 mod soak;
 mod stories;

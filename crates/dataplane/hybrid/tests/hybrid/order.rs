@@ -1,6 +1,7 @@
 //! Order and usage over random moves, packets, plans, delays and faults of the driver.
 
 use causeway_hybrid::{Config, Wish};
+use causeway_switch::backend::WithPorts;
 use causeway_switch::driver::FaultRates;
 use causeway_switch::model::Timing;
 use causeway_types::{Direction, Span};
@@ -26,7 +27,7 @@ fn direction() -> impl Strategy<Value = Direction> {
     prop_oneof![Just(Direction::Uplink), Just(Direction::Downlink)]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let number = || 0..SESSIONS;
     prop_oneof![
         12 => (number(), direction(), 36..1400_usize).prop_map(|(number, from, size)| Step::Packet(number, from, size)),
@@ -49,7 +50,7 @@ pub(crate) fn world(timing: Timing, chances: FaultRates, seed: u64) -> World {
     world
 }
 
-pub(crate) fn play(world: &mut World, steps: &[Step]) {
+pub(crate) fn play<D: WithPorts>(world: &mut World<D>, steps: &[Step]) {
     for step in steps {
         match step {
             Step::Packet(number, from, size) => world.packet(*number, *from, *size),

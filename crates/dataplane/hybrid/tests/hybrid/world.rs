@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use causeway_dataplane::{
@@ -17,8 +18,8 @@ use causeway_model::{
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{Batch, Frame, IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_slowpath::Limits;
-use causeway_switch::backend::LocalSwitch;
-use causeway_switch::driver::{FaultInjector, FaultRates};
+use causeway_switch::backend::{LocalSwitch, WithPorts};
+use causeway_switch::driver::{FaultInjector, FaultRates, SwitchPart, WholeSwitch};
 use causeway_switch::model::upf::Upf;
 use causeway_switch::model::{Model, Timing};
 use causeway_types::{
@@ -73,8 +74,11 @@ pub(crate) struct Passed {
     pub(crate) received: u64,
 }
 
-pub(crate) struct World {
-    pub(crate) upf: Hybrid<Faulty>,
+/// A part of such a switch.
+pub(crate) type FaultyPart = SwitchPart<Faulty>;
+
+pub(crate) struct World<D = Faulty> {
+    pub(crate) upf: Hybrid<D>,
     pub(crate) now: Time,
     wishes: Script,
     /// By session number and direction.
@@ -115,19 +119,62 @@ impl World {
         placement: Option<Box<dyn Placement>>,
         has_batches: bool,
     ) -> Self {
-        let topology = Topology {
-            gtpu: vec![GtpuEndpoint::new(UPF.into())],
-            networks: vec![Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])],
-            ..Topology::default()
-        };
-        let limits = Limits::default();
-        let local = LocalSwitch::in_front_of_software(&topology, limits, timing).unwrap();
-        let software = Box::new(FastPath::new(topology, limits).unwrap());
+        let local = LocalSwitch::in_front_of_software(&topology(), Limits::default(), timing).unwrap();
         let wishes = Script::default();
-        let driver = |model| FaultInjector::new(model, chances, Span::from_millis(3), seed);
+        let driver = |model| FaultInjector::new(model, chances, LATENESS, seed);
         let placement = placement.unwrap_or_else(|| Box::new(wishes.clone()));
-        let upf = Hybrid::with_driver(local, driver, software, placement, config).unwrap();
-        let upf = if has_batches { upf } else { upf.with_waiting_packets(seed, STAY) };
+        let upf = Hybrid::with_driver(local, driver, software(), placement, config).unwrap();
+        Self::of(if has_batches { upf } else { upf.with_waiting_packets(seed, STAY) }, wishes)
+    }
+}
+
+impl World<FaultyPart> {
+    /// So many worlds, each with a part of one switch.
+    pub(crate) fn parts(of: usize, config: Config, timing: Timing, seed: u64) -> Vec<Self> {
+        let local = || LocalSwitch::in_front_of_software(&topology(), Limits::default(), timing).unwrap();
+        let LocalSwitch { model, program, .. } = local();
+        let driver = FaultInjector::new(model, FaultRates::default(), LATENESS, seed);
+        let whole = WholeSwitch::polled(driver, &program, of);
+        let part = |number| {
+            let part = whole.part(number);
+            let mut own = LocalSwitch { program: part.program(), ..local() };
+            own.config.number_bits = part.number_bits();
+            let wishes = Script::default();
+            let upf = Hybrid::with_driver(own, |_| part, software(), Box::new(wishes.clone()), config);
+            Self::of(upf.unwrap().with_waiting_packets(seed, STAY), wishes)
+        };
+        (0..of).map(part).collect()
+    }
+
+    /// The faults of the switch, for all parts.
+    pub(crate) fn set_chances(&mut self, chances: FaultRates) {
+        self.upf.switch().driver().with_driver(|driver| driver.set_chances(chances));
+    }
+
+    /// The switch restarts empty.
+    pub(crate) fn restart_switch(&mut self) {
+        let now = self.now;
+        self.upf.switch().driver().with_driver(|driver| driver.inner().restart(now));
+    }
+}
+
+/// The longest delay of an answer that is late.
+const LATENESS: Span = Span::from_millis(3);
+
+fn topology() -> Topology {
+    Topology {
+        gtpu: vec![GtpuEndpoint::new(UPF.into())],
+        networks: vec![Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])],
+        ..Topology::default()
+    }
+}
+
+fn software() -> Box<FastPath> {
+    Box::new(FastPath::new(topology(), Limits::default()).unwrap())
+}
+
+impl<D: WithPorts> World<D> {
+    fn of(upf: Hybrid<D>, wishes: Script) -> Self {
         Self {
             upf,
             now: START,
@@ -310,7 +357,12 @@ impl World {
 
     /// Removes the sessions: what was reported is what was sent, to the octet.
     pub(crate) fn assert_all_reported(&mut self, sessions: u8) {
-        for number in 0..sessions {
+        self.assert_reported(0..sessions);
+    }
+
+    /// The same of these sessions.
+    pub(crate) fn assert_reported(&mut self, sessions: Range<u8>) {
+        for number in sessions {
             self.apply(&Plan::removal(seid(number)));
             let octets = |direction| self.passed.get(&(number, direction)).map_or(0, |passed| passed.octets);
             let sent = [Direction::Uplink, Direction::Downlink].map(octets);

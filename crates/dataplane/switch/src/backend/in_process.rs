@@ -20,7 +20,7 @@ use super::ports::Ports;
 use super::start::StartError;
 use super::switch::Switch;
 use crate::Count;
-use crate::driver::{FaultInjector, Program, SwitchDriver};
+use crate::driver::{FaultInjector, Program, SwitchDriver, SwitchPart};
 use crate::model::upf::{self, UnknownProgram, Upf};
 use crate::model::{Model, Pipeline};
 
@@ -308,6 +308,21 @@ impl<P: Pipeline> WithPorts for Model<P> {
     fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
         let count = |index: &u32| self.state().indexed_count(counter, *index).unwrap_or_default();
         indices.iter().map(count).collect()
+    }
+}
+
+/// All parts have the ports of the switch.
+impl<D: WithPorts> WithPorts for SwitchPart<D> {
+    fn receive(&mut self, now: Time, port: u16, frame: &[u8]) {
+        self.with_driver(|driver| driver.receive(now, port, frame));
+    }
+
+    fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)> {
+        self.with_driver(D::poll_sent)
+    }
+
+    fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
+        self.with_driver(|driver| driver.indexed_counts(counter, indices))
     }
 }
 

@@ -7,6 +7,7 @@ mod check;
 mod entry;
 mod error;
 mod fault_injector;
+mod part;
 mod program;
 mod request;
 
@@ -16,6 +17,7 @@ pub(crate) use check::ones;
 pub use entry::{Entry, EntryKey, FieldMatch};
 pub use error::{DriverError, Rejected, WriteError};
 pub use fault_injector::{FaultInjector, FaultRates};
+pub use part::{Arrivals, SwitchPart, WholeSwitch};
 pub use program::{
     Action, Counter, Key, MatchKind, Meter, Parameter, Program, Register, RegisterValue, Table,
 };

@@ -1,6 +1,7 @@
 //! The contents of a P4 program, from its P4Info.
 
 use causeway_p4::Contract;
+use causeway_p4::names::{key, parameter};
 
 /// Tables, actions, counters, meters and registers, each found by its P4Runtime id.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -235,6 +236,15 @@ impl Program {
     /// The register with a name.
     pub fn register_named(&self, name: &str) -> Option<&Register> {
         self.registers.iter().find(|register| register.name == name)
+    }
+
+    /// Whether entries of the table have the number of a rule, in their key or for their action.
+    pub fn has_rules(&self, table: &Table) -> bool {
+        let has_number = |action: &u32| {
+            let action = self.action(*action);
+            action.is_some_and(|action| action.parameters.iter().any(|it| it.name == parameter::RULE))
+        };
+        table.keys.iter().any(|it| it.name == key::RULE) || table.actions.iter().any(has_number)
     }
 
     /// Whether the entries of the table have counters.

@@ -216,8 +216,7 @@ fn contradictions() {
              upf.yaml:5: upf.switch.route: missing: give a route `of: tunnels` towards the gNBs\n\
              upf.yaml:5: upf.switch.route: missing: give a route `of: network` towards the data network\n\
              upf.yaml:9: upf.switch.link[1].port: port 3 of the switch is in a link already: each port has one\n\
-             upf.yaml:9: upf.switch.link[1].software: port 3 of the switch is in a link already: each port has one\n\
-             upf.yaml:4: upf.workers.count: upf.dataplane hybrid has one packet thread: set upf.workers.count to 1 or auto",
+             upf.yaml:9: upf.switch.link[1].software: port 3 of the switch is in a link already: each port has one",
         ),
         (
             "upf:\n  dataplane: hybrid\n  switch:\n    address: 192.0.2.9:9559\n    p4info: a\n    route:\n\

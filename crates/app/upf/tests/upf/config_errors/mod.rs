@@ -130,7 +130,7 @@ fn every_mistake_is_told_at_once() {
         "logger:\n  level: loud\n  levle: info\nupf:\n  max_sessions: many\n",
         "upf.yaml:2: logger.level: `loud` is not one of info, error, warn, debug, trace\n\
          upf.yaml:3: logger.levle: unknown key, did you mean `level`?\n\
-         upf.yaml:5: upf.max_sessions: `many` is not a whole number from 1 to 10000000",
+         upf.yaml:5: upf.max_sessions: `many` is not a whole number from 1 to 20000000",
     );
 }
 

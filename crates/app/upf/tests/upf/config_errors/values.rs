@@ -13,7 +13,7 @@ fn wrong_values() {
             "upf:\n  node_id: 'a b'\n",
             "2: upf.node_id: `a b` is not an IPv4 or IPv6 address or a host name, for example upf1.example.org",
         ),
-        ("upf:\n  max_sessions: 0\n", "2: upf.max_sessions: `0` is not a whole number from 1 to 10000000"),
+        ("upf:\n  max_sessions: 0\n", "2: upf.max_sessions: `0` is not a whole number from 1 to 20000000"),
         (
             "upf:\n  switch:\n    address: 2001:db8::9:9559\n",
             "3: upf.switch.address: `2001:db8::9:9559` is not a host and a port, for example 192.0.2.9:9559, [2001:db8::9]:9559 or switch.example:9559",

@@ -15,12 +15,12 @@ use causeway_ports::tap::{TapOptions, TapPort};
 use causeway_ports::{Port, wait};
 use causeway_types::{Bitrate, MacAddr, Span, Teid};
 use causeway_upf::Daemon;
-use causeway_upf::config::{Config, HybridKeys, SwitchLink};
+use causeway_upf::config::{Config, HybridKeys, SwitchLink, WorkerCount};
 use causeway_upf::management::views::{PlacementView, SwitchView};
 
 use crate::common::namespace::{in_namespace, ip};
 use crate::common::smf::{Session, Smf};
-use crate::common::{PATIENCE, UE, fetch, loopback, packet, until};
+use crate::common::{PATIENCE, UE, fetch, loopback, metric, packet, until};
 use crate::switch::{
     DataPlane, GNB, N3, N3_ROUTER, N6, N6_ROUTER, QFI, Served, UPF, configuration_for, in_tunnel,
 };
@@ -142,46 +142,64 @@ fn hybrid(switch: &Served) -> Config {
     config
 }
 
-/// A UPF behind a switch, and one UE with numbered packets, of which one is under way at a time.
+/// A UPF behind a switch, and UEs with numbered packets, of which one is under way at a time.
 struct World {
     daemon: Daemon,
     smf: Smf,
     cables: Cables,
-    session: Session,
+    /// Of each UE.
+    sessions: Vec<Session>,
     sent: u32,
 }
 
+fn ue(number: usize) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(UE) + number as u32)
+}
+
+/// The first and the second tunnel to a UE.
+fn tunnels(number: usize) -> [Teid; 2] {
+    [0x2001, 0x3001].map(|teid| Teid::new(teid + number as u32).unwrap())
+}
+
 impl World {
+    /// One UE, and one packet thread.
     fn new(switch: &Served) -> Self {
+        Self::with_threads(switch, 1, 1)
+    }
+
+    /// So many packet threads, with UEs. Sessions are given to the threads by turns.
+    fn with_threads(switch: &Served, threads: usize, ues: usize) -> Self {
         let cables = Cables::lay(switch.switch.clone());
-        let daemon = Daemon::start(&hybrid(switch)).unwrap();
+        let mut config = hybrid(switch);
+        config.upf.workers.count = WorkerCount::Exactly(threads);
+        let daemon = Daemon::start(&config).unwrap();
         let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
         smf.associate();
-        let session = smf.establish_flow(UE, QFI);
-        Self { daemon, smf, cables, session, sent: 0 }
+        let sessions = (0..ues).map(|number| smf.establish_flow(ue(number), QFI)).collect();
+        Self { daemon, smf, cables, sessions, sent: 0 }
     }
 
     fn payload(&self) -> Vec<u8> {
         [&self.sent.to_be_bytes()[..], &[3; 200]].concat()
     }
 
-    /// A packet of the UE passes; returns the hops that it has left.
-    fn up(&mut self) -> u8 {
+    /// A packet of a UE passes; returns the hops that it has left.
+    fn up(&mut self, number: usize) -> u8 {
         self.sent += 1;
-        let user = packet(UE, HOST, &self.payload());
-        let frame = in_tunnel(self.session.uplink.teid, &user);
+        let user = packet(ue(number), HOST, &self.payload());
+        let frame = in_tunnel(self.sessions[number].uplink.teid, &user);
         self.cables.switch.receive(N3, &[&OWN[0].0[..], &frame[6..]].concat());
         let left = self.cables.next(N6);
         let ip = Ipv4::parse(&left).unwrap();
-        assert_eq!((ip.src(), ip.dst()), (UE, HOST));
+        assert_eq!((ip.src(), ip.dst()), (ue(number), HOST));
         assert_eq!(Udp::parse(ip.payload()).unwrap().payload(), self.payload());
         ip.ttl()
     }
 
-    /// A packet for the UE arrives at the gNB in this tunnel; returns the hops that it has left.
-    fn down(&mut self, teid: Teid) -> u8 {
+    /// A packet for a UE arrives at the gNB in this tunnel; returns the hops that it has left.
+    fn down(&mut self, number: usize, teid: Teid) -> u8 {
         self.sent += 1;
-        let user = packet(HOST, UE, &self.payload());
+        let user = packet(HOST, ue(number), &self.payload());
         let frame = [&OWN[1].0[..], &[0; 6], &[8, 0], &user].concat();
         self.cables.switch.receive(N6, &frame);
         let left = self.cables.next(N3);
@@ -192,23 +210,32 @@ impl World {
         assert_eq!(message.header.teid, Some(teid));
         let Message::GPdu(user) = message.message else { panic!("{left:02x?}") };
         let user = Ipv4::parse(user).unwrap();
+        assert_eq!(user.dst(), ue(number));
         assert_eq!(Udp::parse(user.payload()).unwrap().payload(), self.payload());
         user.ttl()
     }
 
-    /// Packets each way until the switch forwards both; returns how many.
-    fn move_to_switch(&mut self, teid: Teid) -> u64 {
+    /// A packet each way of each UE, in its first tunnel, until the switch forwards all of a round; returns how many rounds.
+    fn move_to_switch(&mut self) -> u64 {
         let (start, mut packets) = (Instant::now(), 0);
         loop {
-            let hops = [self.up(), self.down(teid)];
             packets += 1;
-            if hops == [HOPS - 1; 2] {
+            if self.round() {
                 return packets;
             }
             assert!(start.elapsed() < PATIENCE, "{:?}", self.placement());
             // A gap as long as the longest stay, in which the rules take over.
             std::thread::sleep(Duration::from_millis(4));
         }
+    }
+
+    /// A packet each way of each UE, in its first tunnel. Returns whether the switch has forwarded all.
+    fn round(&mut self) -> bool {
+        let mut are_there = true;
+        for number in 0..self.sessions.len() {
+            are_there &= [self.up(number), self.down(number, tunnels(number)[0])] == [HOPS - 1; 2];
+        }
+        are_there
     }
 
     fn placement(&self) -> PlacementView {
@@ -226,8 +253,8 @@ fn rules_move_to_a_switch_in_front() {
     in_namespace("switch::in_front::rules_move_to_a_switch_in_front", || {
         let switch = Served::at("127.0.0.1:0".parse().unwrap());
         let mut world = World::new(&switch);
-        let [first, second] = [0x2001, 0x2002].map(|teid| Teid::new(teid).unwrap());
-        world.smf.forward(world.session, first, GNB);
+        let [first, second] = tunnels(0);
+        world.smf.forward(world.sessions[0], first, GNB);
         // The switch passes frames once it has its tables.
         until("the switch is filled", || {
             let view: SwitchView = serde_json::from_str(&fetch(&world.daemon, "/api/v1/switch").1).unwrap();
@@ -235,19 +262,19 @@ fn rules_move_to_a_switch_in_front() {
             assert_eq!(state.address, Some(switch.address.to_string()));
             switch.switch.entries() >= 6
         });
-        assert_eq!([world.up(), world.down(first)], [HOPS - 2; 2]);
-        let packets = 1 + world.move_to_switch(first);
+        assert_eq!([world.up(0), world.down(0, first)], [HOPS - 2; 2]);
+        let packets = 1 + world.move_to_switch();
         let octets = packet(UE, HOST, &world.payload()).len() as u64;
-        assert_eq!(world.smf.query(world.session), (packets * octets, packets * octets));
+        assert_eq!(world.smf.query(world.sessions[0]), (packets * octets, packets * octets));
 
-        world.smf.forward(world.session, second, GNB);
-        world.down(second);
-        world.up();
+        world.smf.forward(world.sessions[0], second, GNB);
+        world.down(0, second);
+        world.up(0);
         let seen = world.placement();
         assert!(seen.switch.packets > 0 && seen.software.packets > 0, "{seen:?}");
         until("silent rules move back", || world.placement().rules.software == 2);
-        assert_eq!([world.up(), world.down(second)], [HOPS - 2; 2]);
-        assert_eq!(world.smf.delete(world.session), Some((2 * octets, 2 * octets)));
+        assert_eq!([world.up(0), world.down(0, second)], [HOPS - 2; 2]);
+        assert_eq!(world.smf.delete(world.sessions[0]), Some((2 * octets, 2 * octets)));
         assert_eq!(world.cables.rest(), []);
     });
 }
@@ -262,15 +289,15 @@ fn a_switch_in_front_without_its_server() {
         let switch = Served::at("127.0.0.1:0".parse().unwrap());
         let (model, address) = (switch.switch.clone(), switch.address);
         let mut world = World::new(&switch);
-        let [first, second] = [0x2001, 0x2002].map(|teid| Teid::new(teid).unwrap());
-        world.smf.forward(world.session, first, GNB);
+        let [first, second] = tunnels(0);
+        world.smf.forward(world.sessions[0], first, GNB);
         until("the switch is filled", || model.entries() >= 6);
-        let packets = world.move_to_switch(first);
+        let packets = world.move_to_switch();
         let octets = packet(UE, HOST, &world.payload()).len() as u64;
-        assert_eq!(world.smf.query(world.session), (packets * octets, packets * octets));
+        assert_eq!(world.smf.query(world.sessions[0]), (packets * octets, packets * octets));
 
         drop(switch);
-        assert_eq!([world.up(), world.down(first)], [HOPS - 1; 2]);
+        assert_eq!([world.up(0), world.down(0, first)], [HOPS - 1; 2]);
         let other = Ipv4Addr::new(10, 45, 0, 9);
         let session = world.smf.establish_flow(other, QFI);
         let sent = packet(other, HOST, b"through the software");
@@ -279,10 +306,92 @@ fn a_switch_in_front_without_its_server() {
         assert_eq!(Ipv4::parse(&world.cables.next(N6)).unwrap().ttl(), HOPS - 2);
 
         let _server = Served::serving(model, address);
-        until("the switch is driven again", || world.smf.try_forward(world.session, second, GNB));
-        world.down(second);
-        world.up();
-        assert_eq!(world.smf.delete(world.session), Some((2 * octets, 2 * octets)));
+        until("the switch is driven again", || world.smf.try_forward(world.sessions[0], second, GNB));
+        world.down(0, second);
+        world.up(0);
+        assert_eq!(world.smf.delete(world.sessions[0]), Some((2 * octets, 2 * octets)));
         assert_eq!(world.cables.rest(), []);
+    });
+}
+
+// Input:  four UEs, two in each of two packet threads, with packets both ways through a switch in front of the UPF; handovers while the
+//         switch has their rules; silence, and packets again.
+// Output: as with one thread: all rules move to the one switch, whose tables have those of both threads, and back. Each packet arrives
+//         once, in its tunnel, and usage is exact to the octet.
+#[test]
+fn two_threads_drive_a_switch_in_front() {
+    in_namespace("switch::in_front::two_threads_drive_a_switch_in_front", || {
+        let switch = Served::at("127.0.0.1:0".parse().unwrap());
+        let mut world = World::with_threads(&switch, 2, 4);
+        let all = 0..world.sessions.len();
+        for thread in ["0", "1"] {
+            let series = format!("causeway_worker_sessions{{worker=\"{thread}\"}}");
+            assert_eq!(metric(&world.daemon, &series), 2.0);
+        }
+        for number in all.clone() {
+            world.smf.forward(world.sessions[number], tunnels(number)[0], GNB);
+        }
+        until("the switch is filled", || switch.switch.entries() >= 6);
+        let mut packets = world.move_to_switch();
+        let octets = packet(UE, HOST, &world.payload()).len() as u64;
+        let start = Instant::now();
+        // The tables have the rules of both threads, and the routes once.
+        let entries = |world: &World| {
+            let view: SwitchView = serde_json::from_str(&fetch(&world.daemon, "/api/v1/switch").1).unwrap();
+            let tables = view.switch.expect("there is a switch").tables;
+            ["dl_from_n6_simple", "network_lpm"]
+                .map(|name| tables.iter().find(|table| table.name == name).map_or(0, |table| table.entries))
+        };
+        while entries(&world) != [4, 1] || world.placement().moves.flipped < 8 {
+            packets += 1;
+            world.round();
+            assert!(start.elapsed() < PATIENCE, "{:?} {:?}", entries(&world), world.placement());
+        }
+        assert_eq!(world.placement().moves.flipped_early, 0);
+        for number in all.clone() {
+            assert_eq!(
+                world.smf.query(world.sessions[number]),
+                (packets * octets, packets * octets),
+                "{number}"
+            );
+        }
+
+        for number in all.clone() {
+            world.smf.forward(world.sessions[number], tunnels(number)[1], GNB);
+            world.down(number, tunnels(number)[1]);
+            world.up(number);
+        }
+        until("silent rules move back", || world.placement().rules.software == 8);
+        for number in all {
+            assert_eq!([world.up(number), world.down(number, tunnels(number)[1])], [HOPS - 2; 2]);
+            assert_eq!(world.smf.delete(world.sessions[number]), Some((2 * octets, 2 * octets)), "{number}");
+        }
+        assert_eq!(world.cables.rest(), []);
+    });
+}
+
+// Input:  a UPF with two packet threads, whose UEs have rules on the switch, ends without a word; another one with one thread, with none
+//         of these sessions, comes to the same switch.
+// Output: the switch has what it had before the first UE; a UE of the new one moves to it.
+#[test]
+fn rules_of_former_threads_are_removed() {
+    in_namespace("switch::in_front::rules_of_former_threads_are_removed", || {
+        let switch = Served::at("127.0.0.1:0".parse().unwrap());
+        let model = switch.switch.clone();
+        let mut world = World::with_threads(&switch, 2, 2);
+        until("the switch is filled", || {
+            let view: SwitchView = serde_json::from_str(&fetch(&world.daemon, "/api/v1/switch").1).unwrap();
+            model.entries() >= 6 && !view.switch.expect("there is a switch").is_reconciling
+        });
+        let before = model.entries();
+        (0..2).for_each(|number| world.smf.forward(world.sessions[number], tunnels(number)[0], GNB));
+        world.move_to_switch();
+        assert!(model.entries() >= before + 4);
+        drop(world);
+
+        let mut world = World::new(&switch);
+        until("the former rules are gone", || model.entries() == before);
+        world.smf.forward(world.sessions[0], tunnels(0)[0], GNB);
+        world.move_to_switch();
     });
 }

@@ -42,7 +42,8 @@ impl<D: SwitchDriver> Switch<D> {
                 Some(entries) => *entries,
                 None => self.allocator.entries_of(table.id) + of_shared,
             };
-            SwitchTable { name: table.name.clone(), entries, size: table.size }
+            let is_common = !self.layout.program.has_rules(table);
+            SwitchTable { name: table.name.clone(), entries, size: table.size, is_common }
         });
         tables.collect()
     }
