@@ -15,8 +15,8 @@
 // of them or more, nothing of the ones before counts.
 //
 // It stands at egress, where what is forwarded comes and rules are known; `ClassWindow` is at ingress. Fields of CLASS_METADATA that are set before:
-// `class_window`, and `class_parts`, the octets of the IP packet times 16. It sets `class_changed` to 1: the session's class is `class_now` from now on. CLASS_OWNER
-// is the struct that has the fields.
+// `class_window`, and `class_parts`, the octets of the IP packet times 16. It sets `has_changed` to 1: the session's class is `class_now` from now on. On Tofino that is the
+// type of the mirrored copy itself, so that it takes no stage of its own. CLASS_OWNER is the struct that has the fields.
 
 #ifndef SIZE_CLASS_MEMBERS
 #define SIZE_CLASS_MEMBERS (4 * SIZE_CLASSES)
@@ -146,16 +146,16 @@ control ClassWindow(in bit<48> nanos, inout bit<16> class_window) {
 
 #define CLASS_SIZES(what, register_id, own, other) \
     @id(register_id) \
-    REGISTER(class_sums_##what, SIZE_CLASSES, bit<CLASS_BITS>, int<32>) \
-    REGISTER_ACTION(class_sums_##what, add_to_##what, bit<CLASS_BITS>, int<32>, \
+    REGISTER_SIGNED(class_sums_##what, SIZE_CLASSES, bit<CLASS_BITS>) \
+    REGISTER_SIGNED_ACTION(class_sums_##what, add_to_##what, bit<CLASS_BITS>, \
         cell = cell |+| meta.class_part_##what; \
         result = 0; \
     ) \
-    REGISTER_ACTION(class_sums_##what, begin_with_##what, bit<CLASS_BITS>, int<32>, \
+    REGISTER_SIGNED_ACTION(class_sums_##what, begin_with_##what, bit<CLASS_BITS>, \
         result = cell; \
         cell = meta.class_part_##what; \
     ) \
-    REGISTER_ACTION(class_sums_##what, end_of_##what, bit<CLASS_BITS>, int<32>, \
+    REGISTER_SIGNED_ACTION(class_sums_##what, end_of_##what, bit<CLASS_BITS>, \
         result = cell; \
         cell = 0; \
     ) \
@@ -229,7 +229,7 @@ control ClassWindow(in bit<48> nanos, inout bit<16> class_window) {
         size = 6; \
     }
 
-control ApplicationClasses(inout CLASS_OWNER meta, in bit<32> rule, in bit<1> is_counted) {
+control ApplicationClasses(inout CLASS_OWNER meta, in bit<32> rule, in bit<1> is_counted, inout bit<3> has_changed) {
     // The rule's packets are uplink packets of the session with this place; or downlink packets.
     action uplink_of(bit<32> place) {
         meta.class_place = place;
@@ -402,7 +402,7 @@ control ApplicationClasses(inout CLASS_OWNER meta, in bit<32> rule, in bit<1> is
 
     @hidden
     action change() {
-        REGISTER_EXECUTE(change_class, CLASS_PLACE, meta.class_changed)
+        REGISTER_EXECUTE_BITS(change_class, CLASS_PLACE, has_changed)
     }
 
     @hidden

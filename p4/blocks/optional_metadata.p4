@@ -82,17 +82,16 @@
     int<32> class_part_down_1; \
     bit<16> class_up; \
     bit<16> class_down; \
-    int<32> class_up_0; \
-    int<32> class_up_1; \
-    int<32> class_down_0; \
-    int<32> class_down_1; \
+    REGISTER_SIGNED_RESULT class_up_0; \
+    REGISTER_SIGNED_RESULT class_up_1; \
+    REGISTER_SIGNED_RESULT class_down_0; \
+    REGISTER_SIGNED_RESULT class_down_1; \
     bit<8> class_code_up; \
     bit<8> class_code_down; \
     bit<8> class_of_window; \
     bit<8> class_even; \
     bit<8> class_odd; \
     bit<1> is_class_agreed; \
-    KEPT_IN_COPY bit<8> class_now; \
-    KEPT_IN_COPY bit<8> class_changed;
+    KEPT_IN_COPY bit<8> class_now;
 
 #endif

@@ -41,6 +41,25 @@
         array.write((bit<32>)at, cell); \
     }
 #define REGISTER_EXECUTE(name, at, result) name(at, result);
+// Cells of a signed word: simple_switch keeps and reads the bits.
+#define REGISTER_SIGNED(name, size, index) register<bit<32>>(size) name;
+#define REGISTER_SIGNED_RESULT bit<32>
+#define REGISTER_SIGNED_ACTION(array, name, index, body) \
+    action name(in index at, out bit<32> bits) { \
+        int<32> cell; \
+        int<32> result; \
+        bit<32> word; \
+        array.read(word, (bit<32>)at); \
+        cell = (int<32>)word; \
+        body \
+        array.write((bit<32>)at, (bit<32>)cell); \
+        bits = (bit<32>)result; \
+    }
+// The last three bits of a result of eight.
+#define REGISTER_EXECUTE_BITS(name, at, result) \
+    bit<8> word; \
+    name(at, word); \
+    result = word[2:0];
 #define REGISTER_PAIRS(name, size, index) register<bit<16>>(size) name;
 #define REGISTER_PAIR_ACTION(array, name, index, body) \
     action name(in index at, out bit<16> result) { \

@@ -166,9 +166,9 @@ control UpfEgressMain(
 #endif
         }
 #ifdef APPLICATION_CLASSES
-        meta.class_changed = 0;
-        classes.apply(meta, (bit<32>)meta.rule, is_class_counted);
-        if (meta.class_changed == 1) {
+        bit<3> has_class_changed = 0;
+        classes.apply(meta, (bit<32>)meta.rule, is_class_counted, has_class_changed);
+        if (has_class_changed == 1) {
             clone_preserving_field_list(CloneType.E2E, CPU_SESSION, 1);
         }
 #endif

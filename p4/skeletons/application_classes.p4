@@ -54,6 +54,8 @@ struct metadata_t {
     MirrorId_t copy_session;
 }
 #else
+const bit<32> INSTANCE_EGRESS_CLONE = 2;
+
 struct headers_t {
     frame_h frame;
 }
@@ -113,6 +115,7 @@ parser SkeletonEgressParser(
         meta.class_window = hdr.between.window;
         meta.class_parts = hdr.between.parts;
         meta.rule = hdr.between.rule;
+        meta.copy_session = COPY_SESSION;
         pkt.extract(hdr.frame);
         transition accept;
     }
@@ -126,11 +129,7 @@ control SkeletonEgress(
     ApplicationClasses() classes;
 
     apply {
-        classes.apply(meta, hdr.between.rule, 1);
-        if (meta.class_changed == 1) {
-            deparser.mirror_type = 1;
-            meta.copy_session = COPY_SESSION;
-        }
+        classes.apply(meta, hdr.between.rule, 1, deparser.mirror_type);
     }
 }
 
@@ -185,13 +184,13 @@ control SkeletonEgress(
     ApplicationClasses() classes;
 
     apply {
+        bit<3> has_changed = 0;
         bit<1> is_counted = 1;
-        if (meta.class_changed == 1) {
+        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
             is_counted = 0;
         }
-        meta.class_changed = 0;
-        classes.apply(meta, hdr.frame.rule, is_counted);
-        if (meta.class_changed == 1) {
+        classes.apply(meta, hdr.frame.rule, is_counted, has_changed);
+        if (has_changed == 1) {
             clone_preserving_field_list(CloneType.E2E, COPY_SESSION, 1);
         }
     }

@@ -49,6 +49,12 @@
         void apply(inout word cell, out word result) { body } \
     };
 #define REGISTER_EXECUTE(name, at, result) result = name.execute(at);
+// Cells of a signed word.
+#define REGISTER_SIGNED(name, size, index) REGISTER(name, size, index, int<32>)
+#define REGISTER_SIGNED_RESULT int<32>
+#define REGISTER_SIGNED_ACTION(array, name, index, body) REGISTER_ACTION(array, name, index, int<32>, body)
+// The last three bits of the result.
+#define REGISTER_EXECUTE_BITS(name, at, result) result = (bit<3>)name.execute(at);
 #define REGISTER_PAIRS(name, size, index) Register<pair_t, index>(size) name;
 #define REGISTER_PAIR_ACTION(array, name, index, body) \
     RegisterAction<pair_t, index, bit<16>>(array) name = { \

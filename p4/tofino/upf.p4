@@ -226,6 +226,8 @@ parser UpfEgressParser(
 #ifdef APPLICATION_CLASSES
         meta.class_window = meta.bridge.class_window;
         meta.class_parts = meta.bridge.class_parts;
+        meta.class_copy = CLASS_EVENT;
+        meta.copy_session = CPU_SESSION;
 #endif
         pkt.extract(hdr.ethernet);
         transition accept;
@@ -297,12 +299,8 @@ control UpfEgressMain(
         }
 #endif
 #ifdef APPLICATION_CLASSES
-        classes.apply(meta, meta.bridge.rule, meta.bridge.is_class_counted);
-        if (meta.class_changed == 1) {
-            meta.class_copy = CLASS_EVENT;
-            deparser.mirror_type = MIRROR_COPY;
-            meta.copy_session = CPU_SESSION;
-        }
+        // It sets MIRROR_COPY, 1.
+        classes.apply(meta, meta.bridge.rule, meta.bridge.is_class_counted, deparser.mirror_type);
 #endif
     }
 }

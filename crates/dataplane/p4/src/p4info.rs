@@ -267,7 +267,12 @@ fn meter(message: &Message) -> Result<Meter, P4InfoError> {
 
 fn register(message: &Message, types: &Message) -> Result<Register, P4InfoError> {
     let (id, name) = preamble(message)?;
-    let bits = |of: &Message| of.message("type_spec").message("bitstring").message("bit").number("bitwidth");
+    // A number is unsigned (`bit`) or signed (`int`).
+    let width_of = |of: &Message, kind| of.message("bitstring").message(kind).number("bitwidth");
+    let bits = |of: &Message| {
+        let spec = of.message("type_spec");
+        width_of(&spec, "bit").max(width_of(&spec, "int"))
+    };
     let structure = message.message("type_spec").message("struct").text("name");
     let widths: Vec<u64> = if structure.is_empty() {
         match bits(message) {

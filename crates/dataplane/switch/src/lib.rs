@@ -6,6 +6,7 @@
 //! - [`accel`]: what PFCP messages do with the registers of sessions that the switch establishes itself.
 //! - [`backend`]: the data plane that combines them. [`backend::Switch`] drives any [`driver::SwitchDriver`];
 //!   [`backend::InProcess`] is a UPF on a model of a switch.
+//! - [`classes`]: what packets do with the registers of application classes, equal to the classifier of software.
 //! - [`driver`]: the contract of switch drivers, and a driver that injects faults.
 //! - [`heavy_hitters`]: what packets do with the registers of heavy hitters, equal to the detector of software.
 //! - [`model`]: a switch in memory, accurate per table, with the request times of a real driver.
@@ -40,6 +41,7 @@
 pub mod accel;
 mod armed;
 pub mod backend;
+pub mod classes;
 mod count;
 pub mod driver;
 pub mod heavy_hitters;

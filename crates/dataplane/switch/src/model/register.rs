@@ -79,6 +79,8 @@ pub enum Change {
     Add(Operand),
     /// The number is added, up to the word's highest value.
     AddSaturating(Operand),
+    /// The number is added, both as signed ones of the word's width, within their range.
+    AddSaturatingSigned(Operand),
     /// The number is subtracted, down to zero.
     SubtractSaturating(Operand),
     /// The bits of the number are set.
@@ -395,6 +397,7 @@ impl Change {
             Self::Set(operand)
             | Self::Add(operand)
             | Self::AddSaturating(operand)
+            | Self::AddSaturatingSigned(operand)
             | Self::SubtractSaturating(operand)
             | Self::Or(operand) => operand,
         }
@@ -407,10 +410,22 @@ impl Change {
             Self::Set(_) => number,
             Self::Add(_) => word.wrapping_add(number) & most,
             Self::AddSaturating(_) => word.saturating_add(number).min(most),
+            Self::AddSaturatingSigned(_) => {
+                let [word, number] = [word, number].map(|it| signed(it, width));
+                // Within the range of a signed number of 32 bits.
+                let sum = (word + number).clamp(-(1 << (width - 1)), (1 << (width - 1)) - 1);
+                sum as u32 & most
+            }
             Self::SubtractSaturating(_) => word.saturating_sub(number),
             Self::Or(_) => word | number,
         }
     }
+}
+
+/// A word as a signed number.
+const fn signed(word: u32, width: u8) -> i64 {
+    let unused = 64 - width as u32;
+    ((word as i64) << unused) >> unused
 }
 
 /// The highest value of a word.

@@ -4,6 +4,7 @@
 //! model does not run (tunnels over IPv6, applications for all UEs at once, filters of one session each, frames of heavy hitters) is asked of BMv2 alone.
 
 mod accel;
+mod application_classes;
 mod applications;
 mod bench;
 mod bmv2;

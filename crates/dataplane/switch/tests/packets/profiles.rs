@@ -28,6 +28,8 @@ pub(crate) struct Profile {
     pub(crate) has_own_filters: bool,
     /// It finds heavy hitters (HEAVY_HITTERS): its contract has the drop reasons alone.
     pub(crate) has_heavy_hitters: bool,
+    /// It finds application classes (APPLICATION_CLASSES): its contract has the drop reasons alone.
+    pub(crate) has_classes: bool,
     /// A software data plane is behind it (SOFTWARE_PORTS).
     pub(crate) has_software: bool,
     /// VXLAN and the firewall are there as options: its contract has the names of the profile alone.
@@ -46,6 +48,7 @@ impl Profile {
             has_applications: false,
             has_own_filters: false,
             has_heavy_hitters: false,
+            has_classes: false,
             has_software: false,
             has_segment_option: false,
             has_gnb_addresses: false,
@@ -66,7 +69,9 @@ impl Profile {
 
     /// The model runs it, too.
     pub(crate) fn is_modelled(&self) -> bool {
-        !self.is_outer_ipv6 && !self.has_applications && !self.has_own_filters && !self.has_heavy_hitters
+        let variants =
+            [self.has_applications, self.has_own_filters, self.has_heavy_hitters, self.has_classes];
+        !self.is_outer_ipv6 && !variants.contains(&true)
     }
 
     /// Why it drops packets.
@@ -85,6 +90,7 @@ impl Profile {
             self.has_applications,
             self.has_own_filters,
             self.has_heavy_hitters,
+            self.has_classes,
             self.has_segment_option,
             self.has_gnb_addresses,
         ];
@@ -143,6 +149,11 @@ pub(crate) fn heavy_hitters() -> Profile {
     Profile { has_heavy_hitters: true, ..Profile::of(&profiles::HIP4) }
 }
 
+/// The one that finds application classes.
+pub(crate) fn application_classes() -> Profile {
+    Profile { has_classes: true, ..Profile::of(&profiles::HIP4) }
+}
+
 /// The one in front of a software data plane.
 pub(crate) fn in_front_of_software() -> Profile {
     Profile { name: "hip4", has_software: true, ..Profile::of(&profiles::HIP4_HYBRID) }
@@ -171,6 +182,9 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     }
     if profile.has_heavy_hitters {
         options.push("-DHEAVY_HITTERS".to_owned());
+    }
+    if profile.has_classes {
+        options.push("-DAPPLICATION_CLASSES".to_owned());
     }
     if profile.has_software {
         options.push("-DSOFTWARE_PORTS".to_owned());

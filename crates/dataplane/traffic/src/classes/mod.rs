@@ -19,7 +19,7 @@ mod verdict;
 pub use classifier::{Classifier, PairClass};
 pub use features::{Closed, FRACTION_BITS, Feature, PairWindow, Vector};
 pub use model::{Model, ModelError, WINDOW_MILLIS};
-pub use tables::{CodeTable, TableError, TableLimits, Tables};
+pub use tables::{CodeTable, TableError, TableLimits, Tables, blocks};
 pub use training::{Sample, TrainError, Training};
 pub use tree::{MAX_CLASSES, MAX_DEPTH, MAX_NODES, Node, Tree, TreeError};
 pub use verdict::{ClassChange, Verdict};

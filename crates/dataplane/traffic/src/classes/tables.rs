@@ -79,7 +79,7 @@ impl CodeTable {
 
     /// The ternary rows of all ranges, for hardware without range matches.
     pub fn ternary_rows(&self) -> usize {
-        self.ranges().map(|(begin, end)| prefixes(begin, end)).sum()
+        self.ranges().map(|(begin, end)| blocks(begin, end).count()).sum()
     }
 
     fn code(&self, vector: &Vector) -> usize {
@@ -88,16 +88,16 @@ impl CodeTable {
     }
 }
 
-/// The aligned blocks of a power of two that make up a range.
-fn prefixes(begin: u32, end: u32) -> usize {
+/// The aligned blocks of a power of two that make up a range of values up to `end`, each with its first value and how many of its last bits are any:
+/// the rows that a range takes in a table that compares bits.
+pub fn blocks(begin: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
     let (mut begin, end) = (u64::from(begin), u64::from(end) + 1);
-    let mut rows = 0;
-    while begin < end {
-        let fitting = (end - begin).ilog2();
-        begin += 1 << begin.trailing_zeros().min(fitting);
-        rows += 1;
-    }
-    rows
+    std::iter::from_fn(move || {
+        let fitting = end.checked_sub(begin)?.checked_ilog2()?;
+        let (first, bits) = (u32::try_from(begin).ok()?, begin.trailing_zeros().min(fitting));
+        begin += 1 << bits;
+        Some((first, bits))
+    })
 }
 
 /// A tree as tables. Equal to the tree for every vector.
@@ -234,7 +234,9 @@ mod tests {
         // The last one is 32 to 63, 64 to 127 and so on: eleven blocks.
         assert_eq!((table.bits, tables.cells(), tables.range_rows()), (2, 4, (4, 14)));
         assert_eq!(tables.exact_rows(), 2);
-        assert_eq!(prefixes(1, 6), 4);
+        assert_eq!(blocks(1, 6).collect::<Vec<_>>(), [(1, 0), (2, 1), (4, 1), (6, 0)]);
+        assert_eq!(blocks(0, u32::MAX).collect::<Vec<_>>(), [(0, 32)]);
+        assert_eq!(blocks(2, 1).count(), 0);
     }
 
     // Input:  more ranges, code bits or classes than there are codes; a tree of one leaf.

@@ -115,6 +115,8 @@ pub enum Punt {
     Arp = 6,
     /// A copy: the rule has become heavy. Programs with heavy hitters alone have it.
     HeavyHitter = 7,
+    /// A copy: the session of the rule has another class. Programs with application classes alone have it.
+    ApplicationClass = 15,
 }
 
 /// The command of a frame from the CPU port.

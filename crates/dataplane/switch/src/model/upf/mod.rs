@@ -27,6 +27,7 @@ pub use codes::{Command, DropReason, Punt};
 pub use names::UnknownProgram;
 
 use super::{Colour, Output, Pipeline, QueuedPacket, State};
+use crate::classes::Classes;
 use crate::driver::Program;
 use crate::heavy_hitters::{self, Detector, Finding};
 use crate::meters::{METERED, Meters};
@@ -42,9 +43,13 @@ pub struct Upf {
     known: Known,
     /// Where packets go that the switch does not forward, if the program has ports of a software data plane.
     leaving: Option<Leaving>,
-    /// What forwarded packets count for their rules, if the program finds heavy hitters; its random numbers; and the copy of the last packet.
+    /// What forwarded packets count for their rules, if the program finds heavy hitters.
     heavy: Option<Detector>,
+    /// What they count for the application classes of their sessions, if the program finds such.
+    classes: Option<Classes>,
+    /// The random numbers of heavy hitters.
     random: fastrand::Rng,
+    /// The copy of the last packet.
     copy: Option<QueuedPacket<ProcessedFrame>>,
 }
 
@@ -55,6 +60,8 @@ pub enum ProcessedFrame {
     Forwarded {
         /// The rule; zero for none.
         rule: u32,
+        /// The window in which it came, and the octets of its IP packet, for application classes.
+        seen: (u16, u16),
         /// The frame.
         frame: Vec<u8>,
     },
@@ -86,13 +93,14 @@ impl Upf {
     pub fn new(program: &Program, cpu_port: u16, local: Vec<Ipv4Addr>) -> Result<Self, UnknownProgram> {
         let leaving = Leaving::of(program)?;
         let heavy = Detector::of(program)?;
+        let classes = Classes::of(program)?;
         let names = Names::new(program)?;
         if leaving.is_some() && names.by_index.is_some() {
             return Err(UnknownProgram::DirectWithSoftware);
         }
         let known = Known { cpu_port, local, underlay: Vec::new(), has_ipv6: names.has_ipv6 };
         let random = fastrand::Rng::with_seed(0);
-        Ok(Self { names, known, leaving, heavy, random, copy: None })
+        Ok(Self { names, known, leaving, heavy, classes, random, copy: None })
     }
 
     /// Sets the addresses at which VXLAN arrives. A program without VXLAN has none.
@@ -377,7 +385,10 @@ impl Pipeline for Upf {
         let frame = rewrite::frame(&packet);
         let ready = match packet.punt {
             Some(punt) => ProcessedFrame::Punted(rewrite::push(&frame, punt, false, port, packet.rule)),
-            None => ProcessedFrame::Forwarded { rule: packet.rule, frame },
+            None => {
+                let window = self.classes.as_ref().map_or(0, |classes| classes.window(state, now));
+                ProcessedFrame::Forwarded { rule: packet.rule, seen: (window, packet.length), frame }
+            }
         };
         let octets = ready.frame().len() as u64;
         out.push(QueuedPacket { port: packet.egress_port, queue: packet.queue, octets, packet: ready });
@@ -385,10 +396,11 @@ impl Pipeline for Upf {
 
     fn egress(&mut self, state: &mut State, now: Time, _: u16, packet: Self::Packet) -> Option<Vec<u8>> {
         match packet {
-            ProcessedFrame::Forwarded { rule, frame } => {
+            ProcessedFrame::Forwarded { rule, seen, frame } => {
                 self.account(state, rule, frame.len() as u64, 1);
                 if rule != 0 {
-                    self.copy = self.find_heavy(state, now, rule, None, &frame);
+                    let copy = self.find_heavy(state, now, rule, None, &frame);
+                    self.copy = copy.or_else(|| self.find_class(state, rule, seen, &frame));
                 }
                 Some(frame)
             }
@@ -423,8 +435,24 @@ impl Upf {
             Finding::Takes { way } => ProcessedFrame::SecondPass { rule, way, frame: frame.to_vec() },
             Finding::Report { units } => ProcessedFrame::Punted(rewrite::heavy_hitter(frame, units, rule)),
         };
+        Some(self.copy_of(packet))
+    }
+
+    /// Counts a packet for the class of its rule's session: the copy that says that it has changed.
+    fn find_class(
+        &self,
+        state: &mut State,
+        rule: u32,
+        (window, octets): (u16, u16),
+        frame: &[u8],
+    ) -> Option<QueuedPacket<ProcessedFrame>> {
+        let class = self.classes.as_ref()?.observe(state, window, rule, octets).ok()??;
+        Some(self.copy_of(ProcessedFrame::Punted(rewrite::application_class(frame, class, rule))))
+    }
+
+    fn copy_of(&self, packet: ProcessedFrame) -> QueuedPacket<ProcessedFrame> {
         let octets = packet.frame().len() as u64;
-        Some(QueuedPacket { port: self.known.cpu_port, queue: 0, octets, packet })
+        QueuedPacket { port: self.known.cpu_port, queue: 0, octets, packet }
     }
 }
 

@@ -140,9 +140,19 @@ pub(super) fn push(frame: &[u8], code: Punt, is_copy: bool, ingress_port: u16, r
     pushed
 }
 
-/// The frame for the CPU port that says that a rule has become heavy, with the packets in the window: no more than the header.
+/// The frame for the CPU port that says that a rule has become heavy, with the packets in the window.
 pub(super) fn heavy_hitter(frame: &[u8], units: u16, rule: u32) -> Vec<u8> {
-    let mut frame = push(frame, Punt::HeavyHitter, true, units, rule);
+    event(frame, Punt::HeavyHitter, units, rule)
+}
+
+/// The frame for the CPU port that says that the session of a rule has another class.
+pub(super) fn application_class(frame: &[u8], class: u8, rule: u32) -> Vec<u8> {
+    event(frame, Punt::ApplicationClass, class.into(), rule)
+}
+
+/// A frame for the CPU port that has no more than the header.
+fn event(frame: &[u8], code: Punt, value: u16, rule: u32) -> Vec<u8> {
+    let mut frame = push(frame, code, true, value, rule);
     frame.truncate(HEADERS_OF_CPU_PORT);
     frame
 }

@@ -38,7 +38,7 @@ fn frame() -> Vec<u8> {
 /// Lets a forwarded packet pass egress, and then its copies: what leaves, and how often it passed.
 fn pass(upf: &mut Upf, state: &mut State, now: Time, rule: u32) -> (Vec<Vec<u8>>, usize) {
     let mut left = Vec::new();
-    let mut next = Some(ProcessedFrame::Forwarded { rule, frame: frame() });
+    let mut next = Some(ProcessedFrame::Forwarded { rule, seen: (0, 0), frame: frame() });
     let mut passes = 0;
     while let Some(packet) = next {
         passes += 1;
