@@ -1,8 +1,8 @@
 //! Registers with the semantics of a stateful ALU of Tofino 1.
 //!
 //! A cell is one or two words of at most 32 bits. A packet accesses an array once on its way through a side of the
-//! switch, and the access is one step: it compares each word at most once, then changes each word, with at most two
-//! numbers of the packet, and returns one number. A word has two changes where one is made on a condition and the other on
+//! switch, and the access is one step: it makes at most two comparisons, then changes each word, with at most two
+//! numbers of the packet, and returns one number. Of two words each is compared once, one word alone may be compared twice. A word has two changes where one is made on a condition and the other on
 //! its opposite. [`RegisterAction::new`] refuses an action that needs more.
 
 use thiserror::Error;
@@ -42,6 +42,10 @@ pub enum Relation {
     /// The word, as a time that wraps, is not after the number: their difference is zero or negative, as a signed number
     /// of the word's width.
     NotAfter,
+    /// The word less the number, which wraps at the word's width, is at least this.
+    AheadBy(u32),
+    /// It is less than this.
+    NotAheadBy(u32),
 }
 
 /// A comparison of a word.
@@ -55,7 +59,7 @@ pub struct Comparison {
     pub with: Operand,
 }
 
-/// When a word is changed.
+/// When a word is changed. Where one word is compared twice, the second comparison stands for that of the second word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Condition {
     /// Always.
@@ -126,9 +130,10 @@ pub enum RegisterError {
     /// The program has no such register.
     #[error("there is no register {0:#x}")]
     Unknown(u32),
-    /// An action compares a word twice.
+    /// An action compares a word of two twice, or a single one three times.
     #[error(
-        "register {register}: an action compares its {word:?} word twice; the ALU compares each word once"
+        "register {register}: an action compares its {word:?} word once more than the ALU can, which makes two comparisons: of each of two \
+         words one"
     )]
     SecondComparison {
         /// Alias of the register.
@@ -235,7 +240,12 @@ impl RegisterAction {
         };
         for comparison in comparisons {
             let word = comparison.word;
-            if action.comparisons[word.place()].replace(*comparison).is_some() {
+            let [of_first, of_second] = &mut action.comparisons;
+            let free = match (word, &of_first, register.second) {
+                (Word::First, Some(_), None) | (Word::Second, ..) => of_second,
+                (Word::First, ..) => of_first,
+            };
+            if free.replace(*comparison).is_some() {
                 return Err(RegisterError::SecondComparison { register: name(), word });
             }
         }
@@ -319,7 +329,8 @@ impl RegisterAction {
         let before = *cell;
         let holds = [0, 1].map(|place| {
             self.comparisons[place].is_some_and(|comparison| {
-                comparison.relation.holds(before[place], comparison.with.of(inputs), self.widths[place])
+                let word = comparison.word.place();
+                comparison.relation.holds(before[word], comparison.with.of(inputs), self.widths[word])
             })
         });
         for place in [0, 1] {
@@ -364,6 +375,8 @@ impl Relation {
                 let difference = word.wrapping_sub(number) & highest(width);
                 difference == 0 || difference >> (width - 1) == 1
             }
+            Self::AheadBy(least) => word.wrapping_sub(number) & highest(width) >= least,
+            Self::NotAheadBy(least) => word.wrapping_sub(number) & highest(width) < least,
         }
     }
 }

@@ -237,6 +237,10 @@ fn an_action_that_needs_more_than_the_alu_has_is_refused() {
         RegisterError::SecondComparison { register: pairs(), word: first }
     );
     assert_eq!(
+        refused(&one, &[compare(first, zero); 3], &[], returned),
+        RegisterError::SecondComparison { register: seen(), word: first }
+    );
+    assert_eq!(
         refused(&two, &[], &[change(second, always, 0), change(second, always, 1)], returned),
         RegisterError::SecondChange { register: pairs(), word: second }
     );
@@ -274,6 +278,27 @@ fn an_action_that_needs_more_than_the_alu_has_is_refused() {
     assert_eq!(RegisterAction::check_actions(&registers(), &four), Ok(()));
     let too_many = RegisterError::TooManyActions { register: seen(), actions: 5 };
     assert_eq!(RegisterAction::check_actions(&registers(), &actions(5)), Err(too_many));
+}
+
+// Input:  a cell of one word, which is in a range ahead of the packet's number, below it, and beyond it.
+// Output: both comparisons of the word are made; the difference wraps.
+#[test]
+fn a_single_word_is_compared_twice() {
+    let one = &registers()[0];
+    let width = u32::from(one.first);
+    let compare = |relation| Comparison { word: Word::First, relation, with: Operand::Input(0) };
+    let range = [compare(Relation::AheadBy(3)), compare(Relation::NotAheadBy(7))];
+    let action = RegisterAction::new(one, &range, &[], Returned::Whether(Condition::IfBoth)).unwrap();
+    let mut state = State::new(Program { registers: registers(), ..program() });
+    let highest = u32::MAX >> (32 - width);
+    for (word, number, is_in) in
+        [(12, 10, 0), (13, 10, 1), (16, 10, 1), (17, 10, 0), (9, 10, 0), (2, highest, 1), (1, highest, 0)]
+    {
+        let set = Update::SetRegister { register: one.id, index: 3, value: [word, 0] };
+        state.write(at(0), &[set]).unwrap();
+        state.begin_pass(Side::Ingress);
+        assert_eq!(state.access(&action, 3, [number, 0]).unwrap(), is_in, "{word} and {number}");
+    }
 }
 
 // Input:  a pair whose first word is a limit and whose second counts up to it: a packet at a time.
