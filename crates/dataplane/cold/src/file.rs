@@ -482,7 +482,7 @@ mod tests {
         let mut store = ColdFile::create(folder.path(), silent).unwrap();
         let called = Arc::new(Called::default());
         store.set_waker(Waker::from(Arc::clone(&called)));
-        let record = |number: u32| vec![number as u8; if number % 2 == 0 { 100 } else { 600 }];
+        let record = |number: u32| vec![number as u8; if number.is_multiple_of(2) { 100 } else { 600 }];
         (0..40).for_each(|number| store.put(number, record(number)));
         assert_eq!(store.begin_read(3), Poll::Ready(Ok(record(3))), "it may be unwritten");
         store.flush();
