@@ -494,5 +494,5 @@ fn behind_switch(software: FastPath, limits: Limits) -> Result<Box<dyn PacketEng
     let hybrid = Hybrid::new(&topology(), limits, Box::new(software), placement, config);
     hybrid
         .map(|hybrid| Box::new(hybrid) as Box<dyn PacketEngine>)
-        .map_err(|error| BenchError::io("set the switch up")(std::io::Error::other(error.to_string())))
+        .map_err(|error| BenchError::io("set the switch up")(io::Error::other(error.to_string())))
 }
