@@ -12,6 +12,9 @@
 #if defined(VXLAN) && defined(OUTER_IPV6)
 #error "VXLAN is for tunnels over IPv4"
 #endif
+#if defined(UNDERLAY_IPV6) && !defined(VXLAN)
+#error "an underlay is for VXLAN"
+#endif
 #ifdef PROFILE_THESIS
 // The width of a gNB's number.
 #ifndef GNB_BITS
@@ -117,7 +120,7 @@ header ipv6_h {
     bit<128> dst;
 }
 
-#ifdef OUTER_IPV6
+#if defined(OUTER_IPV6) || defined(UNDERLAY_IPV6)
 // Version, DSCP, ECN and flow label are one field: Tofino writes a word from one field at a time.
 header outer_ipv6_h {
     bit<32> first_word;
@@ -198,7 +201,11 @@ struct headers_t {
     ethernet_h ethernet;
     cpu_h cpu;
 #ifdef VXLAN
+#ifdef UNDERLAY_IPV6
+    outer_ipv6_h underlay_ipv6;
+#else
     ipv4_h underlay_ipv4;
+#endif
     udp_h underlay_udp;
     vxlan_h vxlan;
     ethernet_h segment_ethernet;
@@ -344,6 +351,10 @@ struct metadata_t {
     bit<16> segment_left;
     // The source port in the underlay.
     bit<16> flow_port;
+#ifdef UNDERLAY_IPV6
+    // Version, DSCP, ECN and flow label of the underlay.
+    bit<32> underlay_word;
+#endif
 #endif
 #ifdef FIREWALL
     // 1: the operator's firewall denies the packet.

@@ -14,7 +14,11 @@
 // Addresses of the UPF at which GTP-U arrives: first the whole IPv4 address, then the first 64 bits of the IPv6 address, a
 // network that no UE has.
 value_set<bit<32>>(SIZE_LOCAL) local_ipv4;
-#ifdef VXLAN
+#ifdef UNDERLAY_IPV6
+// The first 64 bits of the addresses in the underlay at which VXLAN arrives, a network that no UE has: the first half, and the second.
+value_set<bit<32>>(SIZE_LOCAL) local_underlay_high;
+value_set<bit<32>>(SIZE_LOCAL) local_underlay_low;
+#elif defined(VXLAN)
 value_set<bit<32>>(SIZE_LOCAL) local_underlay;
 #endif
 #ifdef OUTER_IPV6
@@ -70,7 +74,34 @@ state whole_packet {
     transition accept;
 }
 
-#ifdef VXLAN
+#ifdef UNDERLAY_IPV6
+state ipv6 {
+    ipv6_h front = pkt.lookahead<ipv6_h>();
+    transition select(front.dst[127:96]) {
+        local_underlay_high: underlay_low;
+        default: ipv6_of_segment;
+    }
+}
+
+state underlay_low {
+    ipv6_h front = pkt.lookahead<ipv6_h>();
+    transition select(front.dst[95:64]) {
+        local_underlay_low: underlay_ipv6;
+        default: ipv6_of_segment;
+    }
+}
+
+state underlay_ipv6 {
+    pkt.extract(hdr.underlay_ipv6);
+    transition select(hdr.underlay_ipv6.next_header) {
+        PROTOCOL_UDP: underlay_udp;
+        default: local;
+    }
+}
+
+#define IPV4_STATE ipv4
+#define IPV6_STATE ipv6_of_segment
+#elif defined(VXLAN)
 state ipv4 {
     ipv4_h front = pkt.lookahead<ipv4_h>();
     transition select(front.dst) {
@@ -89,6 +120,14 @@ state underlay_ipv4 {
     }
 }
 
+#define IPV4_STATE ipv4_of_segment
+#define IPV6_STATE ipv6
+#else
+#define IPV4_STATE ipv4
+#define IPV6_STATE ipv6
+#endif
+
+#ifdef VXLAN
 state underlay_udp {
     pkt.extract(hdr.underlay_udp);
     transition select(hdr.underlay_udp.dst) {
@@ -113,16 +152,12 @@ state malformed_vxlan {
 state segment_frame {
     pkt.extract(hdr.segment_ethernet);
     transition select(hdr.segment_ethernet.ether_type) {
-        ETHERTYPE_IPV4: ipv4_of_segment;
-        ETHERTYPE_IPV6: ipv6;
+        ETHERTYPE_IPV4: IPV4_STATE;
+        ETHERTYPE_IPV6: IPV6_STATE;
         ETHERTYPE_ARP: arp;
         default: unsupported_frame;
     }
 }
-
-#define IPV4_STATE ipv4_of_segment
-#else
-#define IPV4_STATE ipv4
 #endif
 
 state IPV4_STATE {
@@ -141,7 +176,7 @@ state outer_ipv4 {
     }
 }
 
-state ipv6 {
+state IPV6_STATE {
 #ifdef OUTER_IPV6
     ipv6_h front = pkt.lookahead<ipv6_h>();
     transition select(front.dst[127:96]) {

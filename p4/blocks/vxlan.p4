@@ -1,10 +1,20 @@
-// VXLAN (RFC 7348) on every side: frames of a segment come and leave in UDP between two addresses of an underlay of IPv4. A segment says the tenant, so the
+// VXLAN (RFC 7348) on every side: frames of a segment come and leave in UDP between two addresses of an underlay of IPv4, or of IPv6 (UNDERLAY_IPV6). A segment says the tenant, so the
 // same UE address in two tenants is never the same UE. docs/vxlan-and-firewall.md says what it means; the software does the same.
 //
 // The parser (parser.p4) goes on to the frame in the segment. The UPF's addresses in the underlay are in the value set `local_underlay`, and are none of
 // those at which GTP-U arrives.
 
 #ifdef VXLAN
+
+#ifdef UNDERLAY_IPV6
+#define UNDERLAY hdr.underlay_ipv6
+#define UNDERLAY_ECN hdr.underlay_ipv6.first_word[21:20]
+#define UNDERLAY_ADDRESS bit<128>
+#else
+#define UNDERLAY hdr.underlay_ipv4
+#define UNDERLAY_ECN hdr.underlay_ipv4.ecn
+#define UNDERLAY_ADDRESS bit<32>
+#endif
 
 // Where a frame comes from: by its VNI, the other end, and the address that it is for in the segment. What has no row is of no segment of ours.
 control VxlanRemoval(inout headers_t hdr, inout metadata_t meta) {
@@ -20,7 +30,7 @@ control VxlanRemoval(inout headers_t hdr, inout metadata_t meta) {
     table vxlan_arrivals {
         key = {
             hdr.vxlan.vni : exact @name("vni");
-            hdr.underlay_ipv4.src : exact @name("remote");
+            UNDERLAY.src : exact @name("remote");
             hdr.segment_ethernet.dst : exact @name("mac");
         }
         actions = { set_tenant; @defaultonly refuse_segment; }
@@ -51,15 +61,15 @@ control UnderlayCongestion(inout headers_t hdr, inout metadata_t meta) {
         hdr.inner_ipv4.ecn = ecn;
     }
 
-    ECN_TABLE(ecn_underlay_outer, hdr.underlay_ipv4.ecn, hdr.outer_ipv4.ecn, keep_mark, mark_outer, lose_mark)
-    ECN_TABLE(ecn_underlay_ipv4, hdr.underlay_ipv4.ecn, hdr.inner_ipv4.ecn, keep_mark, mark_ipv4, lose_mark)
+    ECN_TABLE(ecn_underlay_outer, UNDERLAY_ECN, hdr.outer_ipv4.ecn, keep_mark, mark_outer, lose_mark)
+    ECN_TABLE(ecn_underlay_ipv4, UNDERLAY_ECN, hdr.inner_ipv4.ecn, keep_mark, mark_ipv4, lose_mark)
 
 #ifdef INNER_IPV6
     action mark_ipv6(bit<2> ecn) {
         hdr.inner_ipv6.ecn = ecn;
     }
 
-    ECN_TABLE(ecn_underlay_ipv6, hdr.underlay_ipv4.ecn, hdr.inner_ipv6.ecn, keep_mark, mark_ipv6, lose_mark)
+    ECN_TABLE(ecn_underlay_ipv6, UNDERLAY_ECN, hdr.inner_ipv6.ecn, keep_mark, mark_ipv6, lose_mark)
 #endif
 
     apply {
@@ -80,7 +90,7 @@ control UnderlayCongestion(inout headers_t hdr, inout metadata_t meta) {
 
 // The user packet leaves the segment, whatever becomes of it. What is for the UPF itself stays as it came.
 #define TAKE_SEGMENT_AWAY \
-    hdr.underlay_ipv4.setInvalid(); \
+    UNDERLAY.setInvalid(); \
     hdr.underlay_udp.setInvalid(); \
     hdr.vxlan.setInvalid(); \
     hdr.segment_ethernet.setInvalid();
@@ -117,7 +127,9 @@ control VxlanAddition(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) 
         meta.has_no_route = 1;
     }
 
-    action enter_segment(bit<9> port, mac_t source, mac_t neighbour, bit<24> vni, bit<32> local, bit<32> remote, bit<16> too_big) {
+    // UDP has no checksum (RFC 7348; over IPv6 as RFC 6935 allows for tunnels).
+    action enter_segment(bit<9> port, mac_t source, mac_t neighbour, bit<24> vni, UNDERLAY_ADDRESS local, UNDERLAY_ADDRESS remote,
+        bit<16> too_big) {
         EGRESS_PORT = port;
         hdr.segment_ethernet.setValid();
         hdr.segment_ethernet.dst = hdr.ethernet.dst;
@@ -125,6 +137,16 @@ control VxlanAddition(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) 
         hdr.segment_ethernet.ether_type = hdr.ethernet.ether_type;
         hdr.ethernet.dst = neighbour;
         hdr.ethernet.src = source;
+#ifdef UNDERLAY_IPV6
+        hdr.ethernet.ether_type = ETHERTYPE_IPV6;
+        hdr.underlay_ipv6.setValid();
+        hdr.underlay_ipv6.first_word = meta.underlay_word;
+        hdr.underlay_ipv6.length = meta.segment_length + VXLAN_OCTETS;
+        hdr.underlay_ipv6.next_header = PROTOCOL_UDP;
+        hdr.underlay_ipv6.hop_limit = 64;
+        hdr.underlay_ipv6.src = local;
+        hdr.underlay_ipv6.dst = remote;
+#else
         hdr.ethernet.ether_type = ETHERTYPE_IPV4;
         hdr.underlay_ipv4.setValid();
         hdr.underlay_ipv4.version = 4;
@@ -139,6 +161,7 @@ control VxlanAddition(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) 
         hdr.underlay_ipv4.protocol = PROTOCOL_UDP;
         hdr.underlay_ipv4.src = local;
         hdr.underlay_ipv4.dst = remote;
+#endif
         hdr.underlay_udp.setValid();
         hdr.underlay_udp.src = meta.flow_port;
         hdr.underlay_udp.dst = PORT_VXLAN;
@@ -161,6 +184,10 @@ control VxlanAddition(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) 
     }
 
     apply {
+#ifdef UNDERLAY_IPV6
+        meta.underlay_word = 0x60000000;
+        meta.underlay_word[21:20] = meta.ecn;
+#endif
         if (meta.segment != 0) {
             vxlan_departures.apply();
         }

@@ -199,7 +199,7 @@ control UpfComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
             },
             hdr.outer_ipv4.checksum, HashAlgorithm.csum16
         );
-#ifdef VXLAN
+#if defined(VXLAN) && !defined(UNDERLAY_IPV6)
         update_checksum(
             hdr.underlay_ipv4.isValid() && meta.segment != 0,
             {

@@ -162,7 +162,7 @@ control UpfIngressDeparser(
 ) {
     Checksum() outer_checksum;
     Checksum() inner_checksum;
-#ifdef VXLAN
+#if defined(VXLAN) && !defined(UNDERLAY_IPV6)
     Checksum() underlay_checksum;
 #endif
     Mirror() mirror;
@@ -194,7 +194,7 @@ control UpfIngressDeparser(
                 hdr.outer_ipv4.protocol, hdr.outer_ipv4.src, hdr.outer_ipv4.dst
             });
         }
-#ifdef VXLAN
+#if defined(VXLAN) && !defined(UNDERLAY_IPV6)
         if (hdr.underlay_ipv4.isValid()) {
             hdr.underlay_ipv4.checksum = underlay_checksum.update({
                 hdr.underlay_ipv4.version, hdr.underlay_ipv4.ihl, hdr.underlay_ipv4.dscp, hdr.underlay_ipv4.ecn, hdr.underlay_ipv4.length,

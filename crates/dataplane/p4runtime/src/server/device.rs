@@ -1,7 +1,7 @@
 //! The switch behind the server: its program, its state, and its controllers.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_switch::driver::{Outcome, Request, SwitchDriver, Ticket};
@@ -222,10 +222,12 @@ impl Running {
 
     /// Replaces the members of a value set.
     pub(super) fn set_members(&mut self, place: usize, values: Vec<u128>) {
-        let addresses = values.iter().map(|value| Ipv4Addr::from(*value as u32)).collect();
+        let addresses = values.iter().map(|value| Ipv4Addr::from(*value as u32));
         match self.schema.value_sets.get(place) {
-            Some(set) if set.is_local_ipv4() => self.model.pipeline_mut().set_local(addresses),
-            Some(set) if set.is_local_underlay() => self.model.pipeline_mut().set_underlay(addresses),
+            Some(set) if set.is_local_ipv4() => self.model.pipeline_mut().set_local(addresses.collect()),
+            Some(set) if set.is_local_underlay() => {
+                self.model.pipeline_mut().set_underlay(addresses.map(IpAddr::V4).collect());
+            }
             _ => {}
         }
         if let Some(members) = self.sets.get_mut(place) {

@@ -10,7 +10,7 @@ use crate::frames::{GNB, PEER, SERVER, SERVER_IPV6, UPF_N3, UPF_N9};
 use crate::modelled::Modelled;
 use crate::profiles::{self, Profile};
 use crate::rules::{Rule, Session, Simple};
-use crate::{N3, N6, N9, SOFTWARE};
+use crate::{N3, N6, N9, SOFTWARE, underlay};
 
 /// A key or a parameter by its name.
 pub(crate) type Named<T> = (&'static str, T);
@@ -226,13 +226,18 @@ impl Bench {
             left.sort();
             left
         };
+        let frame = &if self.profile.has_ipv6_underlay { underlay::to_ipv6(frame) } else { frame.to_vec() };
         let model = self.model.as_mut().map(|model| sorted(model.send(port, frame)));
         let bmv2 = self.bmv2.as_mut().map(|bmv2| sorted(bmv2.send(port, frame)));
         if let (Some(model), Some(left)) = (&model, &bmv2) {
             let drops = self.bmv2.as_ref().map(Bmv2::drops);
             assert_eq!(left, model, "{profile}: BMv2 (drops {drops:?}), and the model: {port}, {frame:02x?}");
         }
-        model.or(bmv2).unwrap_or_else(|| panic!("{profile}: no switch runs it"))
+        let left = model.or(bmv2).unwrap_or_else(|| panic!("{profile}: no switch runs it"));
+        if !self.profile.has_ipv6_underlay {
+            return left;
+        }
+        left.into_iter().map(|(port, frame)| (port, underlay::to_ipv4(&frame))).collect()
     }
 
     /// Sends a frame; returns the one that leaves, by this port.

@@ -14,7 +14,7 @@ use causeway_ports::{Port, wait};
 use causeway_switch::FIRST_SESSION;
 use causeway_switch::driver::Program;
 
-use crate::frames::{UNDERLAY, UPF_N3, UPF_N9, frame};
+use crate::frames::{UNDERLAY, UPF_N3, UPF_N9, frame, underlay_ipv6};
 use crate::profiles::{Profile, compile};
 use crate::runtime::Runtime;
 use crate::thrift::{PATIENCE, Thrift};
@@ -154,7 +154,11 @@ impl Bmv2 {
         for local in [UPF_N3, UPF_N9] {
             runtime.add_to_value_set("UpfParser.local_ipv4", u32::from_be_bytes(local));
         }
-        if profile.has_segments() {
+        if profile.has_ipv6_underlay {
+            let network = (u128::from(underlay_ipv6(UNDERLAY)) >> 64) as u64;
+            runtime.add_to_value_set("UpfParser.local_underlay_high", (network >> 32) as u32);
+            runtime.add_to_value_set("UpfParser.local_underlay_low", network as u32);
+        } else if profile.has_segments() {
             runtime.add_to_value_set("UpfParser.local_underlay", u32::from_be_bytes(UNDERLAY));
         }
         runtime.add_mirroring(1, CPU);

@@ -1,5 +1,7 @@
 //! Frames as octets, written here once more, so that they do not lean on what is tested.
 
+use std::net::Ipv6Addr;
+
 /// The UPF's addresses, and those at the other ends.
 pub(crate) const UPF_N3: [u8; 4] = [172, 16, 3, 1];
 pub(crate) const GNB: [u8; 4] = [172, 16, 3, 100];
@@ -16,6 +18,13 @@ pub(crate) const SERVER_IPV6: [u8; 16] = [0x20, 1, 0x0d, 0xb8, 0, 0x99, 0, 0, 0,
 pub(crate) const TEID: u32 = 0x2d_0007;
 /// A TEID without a UE's address.
 pub(crate) const N9_TEID: u32 = 0x03_0001;
+
+/// The address of a host of the underlay that has this one by IPv4: our network, and that of the others.
+pub(crate) fn underlay_ipv6(host: [u8; 4]) -> Ipv6Addr {
+    let network = if host == UNDERLAY { 9 } else { 8 };
+    let low = u32::from_be_bytes(host);
+    Ipv6Addr::new(0x2001, 0xdb8, 0, network, 0, 0, (low >> 16) as u16, low as u16)
+}
 
 /// What every frame that is routed has in front: neighbour and own address.
 pub(crate) const ROUTED: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];

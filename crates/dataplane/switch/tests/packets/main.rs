@@ -28,6 +28,7 @@ mod software_ports;
 mod tenants;
 mod thrift;
 mod tunnels_ipv6;
+mod underlay;
 mod world;
 mod xplane;
 

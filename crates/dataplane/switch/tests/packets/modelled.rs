@@ -1,5 +1,7 @@
 //! The model, without the time that a real switch takes.
 
+use std::net::Ipv4Addr;
+
 use causeway_p4::Reason;
 use causeway_switch::Count;
 use causeway_switch::driver::{EntryKey, Program, Reply, Request, SwitchDriver, Update};
@@ -8,7 +10,7 @@ use causeway_switch::model::{Config, Model, Timing};
 use causeway_types::{Span, Time};
 
 use crate::CPU;
-use crate::frames::{UNDERLAY, UPF_N3, UPF_N9};
+use crate::frames::{UNDERLAY, UPF_N3, UPF_N9, underlay_ipv6};
 
 pub(crate) struct Modelled {
     model: Model<Upf>,
@@ -18,7 +20,7 @@ pub(crate) struct Modelled {
 impl Modelled {
     pub(crate) fn new(program: &Program) -> Self {
         let mut upf = Upf::new(program, CPU, vec![UPF_N3.into(), UPF_N9.into()]).unwrap();
-        upf.set_underlay(vec![UNDERLAY.into()]);
+        upf.set_underlay(vec![Ipv4Addr::from(UNDERLAY).into(), underlay_ipv6(UNDERLAY).into()]);
         let config = Config { timing: Timing::INSTANT, cpu_port: CPU, port_rate: None, queue_room: 1 << 20 };
         Self { model: Model::new(program.clone(), upf, config), now: Time::from_secs(1000) }
     }

@@ -36,6 +36,8 @@ pub(crate) struct Profile {
     pub(crate) has_segment_option: bool,
     /// The entries of UEs have the gNB's address (UE_METHOD=1).
     pub(crate) has_gnb_addresses: bool,
+    /// The underlay of segments is IPv6 (UNDERLAY_IPV6).
+    pub(crate) has_ipv6_underlay: bool,
 }
 
 impl Profile {
@@ -52,6 +54,7 @@ impl Profile {
             has_software: false,
             has_segment_option: false,
             has_gnb_addresses: false,
+            has_ipv6_underlay: false,
         }
     }
 
@@ -93,6 +96,7 @@ impl Profile {
             self.has_classes,
             self.has_segment_option,
             self.has_gnb_addresses,
+            self.has_ipv6_underlay,
         ];
         variants.contains(&true)
     }
@@ -126,6 +130,11 @@ pub(crate) fn thesis() -> Profile {
 /// The same with the gNB's address in the entry of each UE.
 pub(crate) fn thesis_method_1() -> Profile {
     Profile { has_gnb_addresses: true, ..thesis() }
+}
+
+/// The same in an underlay of IPv6.
+pub(crate) fn thesis_over_ipv6() -> Profile {
+    Profile { has_ipv6_underlay: true, ..thesis() }
 }
 
 /// Those that have VXLAN and the firewall as options.
@@ -165,6 +174,9 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     let mut options = vec![format!("-DPROFILE_{base}")];
     if profile.has_segments() {
         options.extend(["-DVXLAN", "-DFIREWALL"].map(str::to_owned));
+    }
+    if profile.has_ipv6_underlay {
+        options.push("-DUNDERLAY_IPV6".to_owned());
     }
     if profile.has_gnb_addresses {
         options.push("-DUE_METHOD=1".to_owned());

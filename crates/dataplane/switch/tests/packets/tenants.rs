@@ -5,12 +5,12 @@
 use causeway_switch::driver::{EntryKey, FieldMatch, Rates, Update};
 
 use crate::bench::packets;
-use crate::bench::{Bench, Named, exactly, number};
+use crate::bench::{Bench, Named, at_once, exactly, number};
 use crate::bmv2;
 use crate::frames::*;
-use crate::profiles;
+use crate::profiles::{self, Profile};
 use crate::rules::{TO_N6, to_gnb};
-use crate::{CPU, N3, N6, N9};
+use crate::{CPU, N3, N6, N9, underlay};
 
 /// A VXLAN segment: VNI, the other end in the underlay, and our MAC address and the router's in the segment.
 #[derive(Clone, Copy)]
@@ -86,10 +86,15 @@ fn from_access(teid: u32, packet: &V4) -> Vec<u8> {
 }
 
 impl Bench {
+    /// An address of the underlay, as a number.
+    fn in_underlay(&self, host: [u8; 4]) -> u128 {
+        if self.profile.has_ipv6_underlay { underlay_ipv6(host).into() } else { number(host) }
+    }
+
     fn add_segment(&mut self, of: Segment, tenant: u8) {
         let keys = [
             ("vni", FieldMatch::Exact(of.vni.into())),
-            ("remote", FieldMatch::Exact(number(of.remote))),
+            ("remote", FieldMatch::Exact(self.in_underlay(of.remote))),
             ("mac", FieldMatch::Exact(mac(of.mac))),
         ];
         self.add("vxlan_arrivals", &keys, "set_tenant", &[("tenant", tenant.into())]);
@@ -98,8 +103,8 @@ impl Bench {
             ("source", mac(OWN_MAC)),
             ("neighbour", mac(GATEWAY_MAC)),
             ("vni", of.vni.into()),
-            ("local", number(UNDERLAY)),
-            ("remote", number(of.remote)),
+            ("local", self.in_underlay(UNDERLAY)),
+            ("remote", self.in_underlay(of.remote)),
             ("too_big", u128::from(of.mtu) + 1),
         ];
         let segment = [("segment", FieldMatch::Exact(of.number.into()))];
@@ -175,17 +180,17 @@ impl Bench {
 }
 
 /// Tells a story with two tenants, whose UEs have the same address; the first one's is at the first gNB, with TEID 0x11, the
-/// second one's at the other one, with TEID 0x22.
-fn with_tenants(test: &str, story: impl Fn(&mut Bench)) {
+/// second one's at the other one, with TEID 0x22. The underlay is IPv4; with BMv2, whose compiler is there, also IPv6.
+fn with_tenants(test: &str, story: impl Fn(&mut Bench) + Sync) {
     if !bmv2::is_inside() {
-        run(&story);
+        run(profiles::thesis(), &story);
         return bmv2::run_inside(test);
     }
-    run(&story);
+    at_once(&[profiles::thesis(), profiles::thesis_over_ipv6()], |profile| run(profile, &story));
 }
 
-fn run(story: &impl Fn(&mut Bench)) {
-    let mut bench = Bench::bare(profiles::thesis());
+fn run(profile: Profile, story: &impl Fn(&mut Bench)) {
+    let mut bench = Bench::bare(profile);
     bench.add_segment(ACCESS, 0);
     bench.add_tenant(1, FIRST);
     bench.add_tenant(2, SECOND);
@@ -397,18 +402,28 @@ fn what_is_for_the_upf_stays_as_it_came() {
         let echo = V4::udp(GNB, UPF_N3, (2152, 2152), &gtpu(0x32, 1, 0, &[0, 1, 0, 0], &[]));
         let fragment = V4 { fragment: 0x2000, ..tunnelled(GNB, UPF_N3, TEIDS[0], (1, 1), &[0; 40]) };
         let datagram = |port: u16| V4::udp(FIRST.remote, UNDERLAY, (1, port), &[8; 40]);
-        for (frame, code) in [
+        let in_segments = [
             (arriving_with(FIRST, 0, 0x0806, &[0; 28]), ARP),
             (arriving(ACCESS, &echo.octets()), SIGNALLING),
             (arriving(ACCESS, &fragment.octets()), LOCAL),
-            (ip(&V4 { fragment: 0x2000, ..datagram(4789) }.octets()), LOCAL),
-            (ip(&V4 { options: vec![1; 4], ..datagram(4789) }.octets()), LOCAL),
             (ip(&datagram(4790).octets()), LOCAL),
-        ] {
+        ];
+        let of_underlay = if bench.profile.has_ipv6_underlay {
+            // A fragment: a header of that kind follows.
+            let mut fragment = underlay::to_ipv6(&ip(&datagram(4789).octets()));
+            fragment[20] = 44;
+            vec![(fragment, LOCAL)]
+        } else {
+            let with_options = V4 { options: vec![1; 4], ..datagram(4789) };
+            let fragment = V4 { fragment: 0x2000, ..datagram(4789) };
+            [fragment, with_options].map(|packet| (ip(&packet.octets()), LOCAL)).into()
+        };
+        for (frame, code) in in_segments.into_iter().chain(of_underlay) {
             let left = bench.expect(N6, &frame, CPU);
+            let came = if bench.profile.has_ipv6_underlay { underlay::to_ipv6(&frame) } else { frame };
             let said = said(&left);
-            assert_eq!((said.code, said.port, said.ether_type), (code, N6, 0x0800));
-            assert_eq!(said.rest, &frame[14..]);
+            assert_eq!((said.code, said.port), (code, N6));
+            assert_eq!((&said.ether_type.to_be_bytes()[..], said.rest), (&came[12..14], &came[14..]));
         }
     });
 }
@@ -676,7 +691,7 @@ fn options_of_other_profiles_do_the_same() {
     if !bmv2::is_inside() {
         return bmv2::run_inside("tenants::options_of_other_profiles_do_the_same");
     }
-    crate::bench::at_once(&profiles::with_segments(), |profile| {
+    at_once(&profiles::with_segments(), |profile| {
         let mut bench = Bench::bare(profile);
         let is_direct = profile.name == "direct";
         bench.add_segment(ACCESS, 0);

@@ -131,7 +131,7 @@ impl Field {
             Self::Template => packet.index.template.into(),
             Self::FilterClass => packet.filter_class.into(),
             Self::Vni => packet.arrival.map_or(0, |arrival| arrival.vni.into()),
-            Self::Remote => packet.arrival.map_or(0, |arrival| arrival.remote.into()),
+            Self::Remote => packet.arrival.map_or(0, |arrival| arrival.remote),
             Self::Mac => packet.arrival.map_or(0, |arrival| arrival.mac.into()),
             Self::Segment => packet.segment.into(),
             Self::Tenant => packet.tenant.into(),

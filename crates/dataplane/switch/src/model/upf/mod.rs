@@ -19,7 +19,7 @@ mod rewrite;
 mod tests;
 
 use causeway_p4::names::table;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_types::Time;
 
@@ -98,13 +98,20 @@ impl Upf {
         if leaving.is_some() && names.by_index.is_some() {
             return Err(UnknownProgram::DirectWithSoftware);
         }
-        let known = Known { cpu_port, local, underlay: Vec::new(), has_ipv6: names.has_ipv6 };
+        let known = Known {
+            cpu_port,
+            local,
+            underlay: Vec::new(),
+            underlay_version: names.underlay_version,
+            has_ipv6: names.has_ipv6,
+        };
         let random = fastrand::Rng::with_seed(0);
         Ok(Self { names, known, leaving, heavy, classes, random, copy: None })
     }
 
-    /// Sets the addresses at which VXLAN arrives. A program without VXLAN has none.
-    pub fn set_underlay(&mut self, underlay: Vec<Ipv4Addr>) {
+    /// Sets the addresses at which VXLAN arrives, of which those with the IP version of the program's underlay count. A program without
+    /// VXLAN has none.
+    pub fn set_underlay(&mut self, underlay: Vec<IpAddr>) {
         if self.names.table(table::VXLAN_ARRIVALS).is_some() {
             self.known.underlay = underlay;
         }

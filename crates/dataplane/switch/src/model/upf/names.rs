@@ -4,11 +4,12 @@ use causeway_p4::names::{action, counter, meter, parameter, table};
 
 use crate::tables::variants;
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use foldhash::fast::RandomState;
 
 use super::keys::{Field, TableKeys};
-use super::packet::{Forward, Packet, Underlay};
+use super::packet::{Family, Forward, Packet, Underlay};
 use crate::driver::{self, Program};
 use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
@@ -56,8 +57,17 @@ pub(super) struct Names {
     pub(super) by_tenant: bool,
     /// UEs have IPv6.
     pub(super) has_ipv6: bool,
+    /// The IP version of the underlay, where there are VXLAN segments.
+    pub(super) underlay_version: Family,
     /// Meters of sessions' simple rules, and the counters of rules, if they are by index.
     pub(super) by_index: Option<(Meters, IndexedCounters)>,
+}
+
+/// The IP version of the addresses of segments.
+fn underlay_version(program: &Program) -> Family {
+    let enter = program.action_named(action::ENTER_SEGMENT);
+    let remote = enter.and_then(|enter| enter.parameters.iter().find(|it| it.name == parameter::REMOTE));
+    if remote.is_some_and(|remote| remote.width == 128) { Family::V6 } else { Family::V4 }
 }
 
 impl Names {
@@ -95,6 +105,7 @@ impl Names {
         Ok(Self {
             by_tenant: tables.contains_key(table::UE_TUNNELS),
             has_ipv6: tables.contains_key(table::SOURCE_GUARD_IPV6),
+            underlay_version: underlay_version(program),
             tables,
             actions,
             drops: counter(counter::DROPS)?,
@@ -102,6 +113,14 @@ impl Names {
             meters: Meters::of_rules(program).ok_or(UnknownProgram::Missing(meter::RULE_METERS))?,
             by_index,
         })
+    }
+
+    /// An address in the underlay.
+    fn underlay_address(&self, bits: u128) -> IpAddr {
+        match self.underlay_version {
+            Family::V4 => Ipv4Addr::from(bits as u32).into(),
+            Family::V6 => Ipv6Addr::from(bits).into(),
+        }
     }
 
     /// A table, if the program has it.
@@ -121,15 +140,17 @@ impl Names {
             return named.for_each(|(parameter, value)| packet.index.set(&parameter.name, *value as u32));
         }
         if action.name == action::ENTER_SEGMENT {
-            let mut underlay = Underlay::default();
+            let nowhere = self.underlay_address(0);
+            let mut underlay =
+                Underlay { source: 0, neighbour: 0, vni: 0, local: nowhere, remote: nowhere, too_big: 0 };
             for (parameter, value) in named {
                 match parameter.name.as_str() {
                     parameter::PORT => packet.egress_port = *value as u16,
                     parameter::SOURCE => underlay.source = *value as u64,
                     parameter::NEIGHBOUR => underlay.neighbour = *value as u64,
                     parameter::VNI => underlay.vni = *value as u32,
-                    parameter::LOCAL => underlay.local = *value as u32,
-                    parameter::REMOTE => underlay.remote = *value as u32,
+                    parameter::LOCAL => underlay.local = self.underlay_address(*value),
+                    parameter::REMOTE => underlay.remote = self.underlay_address(*value),
                     parameter::TOO_BIG => underlay.too_big = *value as u32,
                     _ => {}
                 }

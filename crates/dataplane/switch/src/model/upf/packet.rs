@@ -1,5 +1,7 @@
 //! A packet between the parser and its queue.
 
+use std::net::IpAddr;
+
 use super::by_index::Index;
 use super::codes::{Command, DropReason, Punt};
 
@@ -46,8 +48,8 @@ pub(super) enum Outer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Arrival {
     pub(super) vni: u32,
-    /// The other end in the underlay.
-    pub(super) remote: u32,
+    /// The other end in the underlay, of 32 or 128 bits.
+    pub(super) remote: u128,
     /// Destination in the segment.
     pub(super) mac: u64,
     /// The type of service in the underlay.
@@ -55,13 +57,13 @@ pub(super) struct Arrival {
 }
 
 /// A segment that a frame is transmitted to: MAC addresses and addresses in the underlay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Underlay {
     pub(super) source: u64,
     pub(super) neighbour: u64,
     pub(super) vni: u32,
-    pub(super) local: u32,
-    pub(super) remote: u32,
+    pub(super) local: IpAddr,
+    pub(super) remote: IpAddr,
     /// The length of the smallest IP packet that is too big for the segment.
     pub(super) too_big: u32,
 }

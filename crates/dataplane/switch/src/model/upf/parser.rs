@@ -1,6 +1,6 @@
 //! Parses a frame to headers and metadata, with the states of the program's parser.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_packet::checksum::checksum;
 
@@ -53,8 +53,10 @@ pub(super) struct Known {
     pub(super) cpu_port: u16,
     /// Addresses at which GTP-U arrives.
     pub(super) local: Vec<Ipv4Addr>,
-    /// Addresses at which VXLAN arrives, if the program has it.
-    pub(super) underlay: Vec<Ipv4Addr>,
+    /// Addresses at which VXLAN arrives, if the program has it. Those of IPv6 are known by their first 64 bits.
+    pub(super) underlay: Vec<IpAddr>,
+    /// The IP version of the underlay.
+    pub(super) underlay_version: Family,
     /// UEs have IPv6.
     pub(super) has_ipv6: bool,
 }
@@ -91,15 +93,11 @@ fn states(
     let mut cursor = Cursor(frame);
     cursor.take::<14>()?;
     match packet.ether_type() {
-        ETHERTYPE_IPV4 if known.underlay.contains(&destination(&cursor)?) => {
-            let came = packet.inner.clone();
-            underlay(packet, cursor, known, progress).inspect_err(|stop| {
-                // What is for the UPF itself stays as it came.
-                if matches!(stop, ParserStop::Punt(_)) {
-                    packet.inner = came;
-                    packet.set_ether_type(ETHERTYPE_IPV4);
-                }
-            })
+        ETHERTYPE_IPV4 if is_of_underlay(&cursor, known, Family::V4)? => {
+            segment(packet, cursor, known, progress)
+        }
+        ETHERTYPE_IPV6 if is_of_underlay(&cursor, known, Family::V6)? => {
+            segment(packet, cursor, known, progress)
         }
         ETHERTYPE_IPV4 => ipv4(packet, cursor, known, progress),
         ETHERTYPE_IPV6 => inner_ipv6(packet, cursor, known),
@@ -155,6 +153,58 @@ fn datagram<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8; 20], ParserStop> {
     Ok(header)
 }
 
+/// Whether an IP header is for an address of the underlay, if that has this version.
+fn is_of_underlay(cursor: &Cursor<'_>, known: &Known, version: Family) -> Result<bool, ParserStop> {
+    if known.underlay_version != version {
+        return Ok(false);
+    }
+    match version {
+        Family::V4 => Ok(known.underlay.contains(&destination(cursor)?.into())),
+        Family::V6 => {
+            let front = Cursor(cursor.0).take::<40>()?;
+            let is_network = |address: &IpAddr| match address {
+                IpAddr::V6(address) => front[24..32] == address.octets()[..8],
+                IpAddr::V4(_) => false,
+            };
+            Ok(known.underlay.iter().any(is_network))
+        }
+    }
+}
+
+/// A frame of a segment; what is for the UPF itself stays as it came.
+fn segment(
+    packet: &mut Packet,
+    cursor: Cursor<'_>,
+    known: &Known,
+    progress: &mut Progress,
+) -> Result<(), ParserStop> {
+    let (came, ether_type) = (packet.inner.clone(), packet.ether_type());
+    underlay(packet, cursor, known, progress).inspect_err(|stop| {
+        if matches!(stop, ParserStop::Punt(_)) {
+            packet.inner = came;
+            packet.set_ether_type(ether_type);
+        }
+    })
+}
+
+/// The other end, and the type of service, of a datagram of the underlay.
+fn underlay_datagram(cursor: &mut Cursor<'_>, version: Family) -> Result<(u128, u8), ParserStop> {
+    let number = |octets: &[u8]| octets.iter().fold(0, |value, octet| value << 8 | u128::from(*octet));
+    match version {
+        Family::V4 => {
+            let header = datagram(cursor)?;
+            Ok((number(&header[12..16]), header[1]))
+        }
+        Family::V6 => {
+            let header = cursor.take::<40>()?;
+            if header[6] != PROTOCOL_UDP {
+                return Err(ParserStop::Punt(Punt::Local));
+            }
+            Ok((number(&header[8..24]), header[0] << 4 | header[1] >> 4))
+        }
+    }
+}
+
 /// A datagram with VXLAN, and the frame in the segment.
 fn underlay(
     packet: &mut Packet,
@@ -162,7 +212,7 @@ fn underlay(
     known: &Known,
     progress: &mut Progress,
 ) -> Result<(), ParserStop> {
-    let header = datagram(&mut cursor)?;
+    let (remote, tos) = underlay_datagram(&mut cursor, known.underlay_version)?;
     let udp = cursor.take::<8>()?;
     if u16::from_be_bytes([udp[2], udp[3]]) != PORT_VXLAN {
         return Err(ParserStop::Punt(Punt::Local));
@@ -173,12 +223,7 @@ fn underlay(
     }
     let ethernet = cursor.take::<14>()?;
     let mac = ethernet[..6].iter().fold(0, |mac, octet| mac << 8 | u64::from(*octet));
-    packet.arrival = Some(Arrival {
-        vni: u32::from_be_bytes([0, vni[0], vni[1], vni[2]]),
-        remote: u32::from_be_bytes([header[12], header[13], header[14], header[15]]),
-        mac,
-        tos: header[1],
-    });
+    packet.arrival = Some(Arrival { vni: u32::from_be_bytes([0, vni[0], vni[1], vni[2]]), remote, mac, tos });
     packet.inner = cursor.0.to_vec();
     packet.set_ether_type(u16::from_be_bytes([ethernet[12], ethernet[13]]));
     match packet.ether_type() {

@@ -1,5 +1,7 @@
 //! Rewrites the packet for transmission.
 
+use std::net::IpAddr;
+
 use causeway_packet::checksum::checksum;
 
 use super::codes::{Command, DropReason, Punt};
@@ -92,25 +94,44 @@ pub(super) fn octets_in_segment(packet: &Packet) -> u32 {
     }
 }
 
-/// Ethernet, IPv4, UDP without a checksum, and VXLAN.
+/// Ethernet, IP, UDP without a checksum, and VXLAN.
 fn segment(packet: &Packet, to: &Underlay) -> Vec<u8> {
     let udp = (octets_in_segment(packet) as u16).wrapping_add(30);
-    let mut ip = vec![0x45, packet.tos() & 3];
-    ip.extend_from_slice(&udp.wrapping_add(20).to_be_bytes());
-    ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 17, 0, 0]);
-    ip.extend_from_slice(&to.local.to_be_bytes());
-    ip.extend_from_slice(&to.remote.to_be_bytes());
-    set_checksum(&mut ip, 20);
     let mut octets = to.neighbour.to_be_bytes()[2..].to_vec();
     octets.extend_from_slice(&to.source.to_be_bytes()[2..]);
-    octets.extend_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
-    octets.extend_from_slice(&ip);
+    match (to.local, to.remote) {
+        (IpAddr::V6(local), IpAddr::V6(remote)) => {
+            octets.extend_from_slice(&ETHERTYPE_IPV6.to_be_bytes());
+            octets.extend_from_slice(&(6 << 28 | u32::from(packet.tos() & 3) << 20).to_be_bytes());
+            octets.extend_from_slice(&udp.to_be_bytes());
+            octets.extend_from_slice(&[17, 64]);
+            octets.extend_from_slice(&local.octets());
+            octets.extend_from_slice(&remote.octets());
+        }
+        (local, remote) => {
+            let mut ip = vec![0x45, packet.tos() & 3];
+            ip.extend_from_slice(&udp.wrapping_add(20).to_be_bytes());
+            ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 17, 0, 0]);
+            ip.extend([local, remote].into_iter().flat_map(v4_octets));
+            set_checksum(&mut ip, 20);
+            octets.extend_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+            octets.extend_from_slice(&ip);
+        }
+    }
     for field in [packet.flow_port(), 4789, udp, 0] {
         octets.extend_from_slice(&field.to_be_bytes());
     }
     octets.extend_from_slice(&[8, 0, 0, 0]);
     octets.extend_from_slice(&(to.vni << 8).to_be_bytes());
     octets
+}
+
+/// The octets of an address of IPv4; zero for another one.
+fn v4_octets(address: IpAddr) -> [u8; 4] {
+    match address {
+        IpAddr::V4(address) => address.octets(),
+        IpAddr::V6(_) => [0; 4],
+    }
 }
 
 /// The received frame; one of the CPU port without its header.
