@@ -8,33 +8,27 @@
 //! exactly if the mean, rounded down, is at most the threshold. It measures no gaps.
 //!
 //! ```
-//! use causeway_switch::classes::{Classes, entries, member, window_of};
+//! use causeway_switch::classes::{Classes, entries, member};
 //! use causeway_switch::driver::{Program, Update};
 //! use causeway_switch::model::State;
-//! use causeway_switch::model::register::Side;
 //! use causeway_traffic::classes::{Feature, Model, Node, Tree};
 //! use causeway_types::{Direction, Time};
 //!
 //! let split = Node::Split { feature: Feature::DownlinkPackets, threshold: 9, below: 1, above: 2 };
 //! let tree = Tree::new(vec![split, Node::Leaf { class: 0 }, Node::Leaf { class: 1 }], 2)?;
-//! let model = Model::new(vec!["other".into(), "video".into()], 268, 1, tree)?;
+//! let of = |window| Model::new(vec!["other".into(), "video".into()], window, 1, tree.clone());
 //! let program = Program::default().with_application_classes();
-//! let mut updates = entries(&program, &model)?;
-//! for (rule, direction) in [(1, Direction::Uplink), (2, Direction::Downlink)] {
-//!     updates.extend(member(&program, rule, direction, 77).map(Update::Insert));
-//! }
+//! // The windows of the switch are bits of the time.
+//! assert!(entries(&program, &of(300)?).unwrap_err().to_string().contains("--window"));
+//! let mut updates = entries(&program, &of(268)?)?;
+//! updates.extend(member(&program, 1, Direction::Downlink, 77).map(Update::Insert));
 //! let classes = Classes::of(&program)?.expect("the program has application classes");
 //! let mut state = State::new(program);
 //! state.write(Time::default(), &updates)?;
-//! let mut found = None;
-//! for window in 1..=4 {
-//!     for packet in 0..20 {
-//!         state.begin_pass(Side::Egress);
-//!         let rule = if packet == 0 { 1 } else { 2 };
-//!         found = found.or(classes.observe(&mut state, window, rule, 1200)?);
-//!     }
-//! }
-//! assert_eq!(found, Some(1));
+//! // A packet of rule 1 counts for the session at place 77, whose class it does not change.
+//! let window = classes.window(&mut state, Time::from_secs(9));
+//! assert_eq!(window, 33);
+//! assert_eq!(classes.observe(&mut state, window, 1, 1200)?, None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
