@@ -14,7 +14,15 @@
 #define SIZE_SESSIONS 131072
 #endif
 #define SESSION_BITS 17
+// Rows for policies.
+#ifndef SIZE_POLICIES
+#define SIZE_POLICIES 512
+#endif
 typedef bit<SESSION_BITS> session_t;
+
+#define SIZE_POLICE SIZE_SESSIONS
+#define POLICE_BITS SESSION_BITS
+#include "police.p4"
 
 const bit<16> PORT_PFCP = 8805;
 #define SEID_TAG 0xacce
@@ -46,10 +54,12 @@ const bit<8> PFCP_DELETE = 54;
 // A bit of the flags there: the entry of the session stands behind the header.
 #define PUNT_HAS_ENTRY 2
 
-// What a second pass is for: the message alone; its session with it; the same where the message is already noted in the session.
+// What a second pass is for: the message alone; its session with it; the same where the message is already noted in the session; and where the
+// session's downlink is the one that the message was to make, and did not.
 #define SECOND_PLAIN 0x01000000
 #define SECOND_ADOPT 0x02000000
 #define SECOND_ADOPT_NOTED 0x03000000
+#define SECOND_ADOPT_UNMADE 0x07000000
 
 // TS 29.244 clause 7.2.2, with SEID.
 header pfcp_h {
@@ -117,11 +127,15 @@ header session_entry_h {
     bit<32> peer;
     bit<16> uplink_policy;
     bit<16> downlink_policy;
+    bit<16> uplink_far;
+    bit<16> downlink_far;
     bit<8> downlink_action;
     bit<8> has_peer;
 }
 
 struct accel_headers_t {
+    // From one side of the switch to the other.
+    police_h police;
     ethernet_h ethernet;
     cpu_h cpu;
     session_entry_h entry;
@@ -140,7 +154,7 @@ struct accel_headers_t {
 }
 
 struct accel_metadata_t {
-    bit<9> ingress_port;
+    KEPT_IN_SECOND_PASS bit<9> ingress_port;
     bit<8> kind;
     bit<1> is_misfit;
     pfcp_t pfcp;
@@ -203,6 +217,12 @@ struct accel_metadata_t {
     bit<32> is_cp_low;
     bit<16> uplink_policy;
     bit<16> downlink_policy;
+    // The last halves of FAR IDs, how that of the PDR differs from that of the FAR, and 1: it is that of the message.
+    bit<16> uplink_far;
+    bit<16> downlink_far;
+    bit<16> far_difference;
+    bit<16> is_uplink_far;
+    bit<16> is_downlink_far;
     // 1: the session may be changed so; and the action of its downlink that follows, 0 if it stays.
     bit<1> is_change;
     // How it is changed: see `going`.
@@ -219,6 +239,9 @@ struct accel_metadata_t {
     bit<6> qfi_in;
     bit<6> qfi_out;
     bit<1> is_downlink_known;
+    // The class of the rate of packets in each direction, 0 for none.
+    bit<8> uplink_rate;
+    bit<8> downlink_rate;
     bit<32> own_node;
     bit<32> own_n4;
     bit<32> own_tunnel;
@@ -235,6 +258,7 @@ struct accel_metadata_t {
     meta.punt = 0; \
     meta.digest = 0; \
     meta.qfi_in = 0; \
+    meta.length = 0; \
     meta.asks_second = 0;
 
 #endif

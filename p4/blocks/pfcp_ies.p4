@@ -103,7 +103,8 @@ header pfcp_removal_2_h {
 // FAR ID, 4 octets.
 header pfcp_pdr_far_1_h {
     bit<32> head;
-    bit<32> pdr_far;
+    bit<16> pdr_far_high;
+    bit<16> pdr_far;
 }
 
 // QER ID, 4 octets.
@@ -115,7 +116,8 @@ header pfcp_pdr_qer_1_h {
 // FAR ID, 4 octets.
 header pfcp_far_id_1_h {
     bit<32> head;
-    bit<32> far_id;
+    bit<16> far_high;
+    bit<16> far_id;
 }
 
 // Apply Action, 1 octets.
@@ -230,7 +232,8 @@ struct pfcp_t {
     bit<16> pdi_length;
     bit<8> removal;
     bit<8> removal_rest;
-    bit<32> pdr_far;
+    bit<16> pdr_far_high;
+    bit<16> pdr_far;
     bit<32> pdr_qer;
     bit<8> source;
     bit<8> f_teid;
@@ -241,7 +244,8 @@ struct pfcp_t {
     bit<32> ue;
     bit<8> pdi_qfi;
     bit<8> pdi_type;
-    bit<32> far_id;
+    bit<16> far_high;
+    bit<16> far_id;
     bit<8> apply_action;
     bit<8> apply_action_rest;
     bit<16> parameters_length;
@@ -310,7 +314,7 @@ struct pfcp_t {
     meta.pfcp.pdi_length : exact @name("pdi_length"); \
     meta.pfcp.removal : exact @name("removal"); \
     meta.pfcp.removal_rest : exact @name("removal_rest"); \
-    meta.pfcp.pdr_far : exact @name("pdr_far"); \
+    meta.pfcp.pdr_far_high : exact @name("pdr_far_high"); \
     meta.pfcp.pdr_qer : exact @name("pdr_qer"); \
     meta.pfcp.source : exact @name("source"); \
     meta.pfcp.f_teid : exact @name("f_teid"); \
@@ -323,7 +327,7 @@ struct pfcp_t {
 #define PFCP_FAR_KEY \
     meta.pfcp.forms_far : exact @name("forms_far"); \
     meta.pfcp.far_length : exact @name("far_length"); \
-    meta.pfcp.far_id : exact @name("far_id"); \
+    meta.pfcp.far_high : exact @name("far_high"); \
     meta.pfcp.apply_action : exact @name("apply_action"); \
     meta.pfcp.apply_action_rest : exact @name("apply_action_rest"); \
     meta.pfcp.parameters_length : exact @name("parameters_length"); \
@@ -369,6 +373,7 @@ struct pfcp_t {
     meta.pfcp.pdi_length = 0; \
     meta.pfcp.removal = 0; \
     meta.pfcp.removal_rest = 0; \
+    meta.pfcp.pdr_far_high = 0; \
     meta.pfcp.pdr_far = 0; \
     meta.pfcp.pdr_qer = 0; \
     meta.pfcp.source = 0; \
@@ -380,6 +385,7 @@ struct pfcp_t {
     meta.pfcp.ue = 0; \
     meta.pfcp.pdi_qfi = 0; \
     meta.pfcp.pdi_type = 0; \
+    meta.pfcp.far_high = 0; \
     meta.pfcp.far_id = 0; \
     meta.pfcp.apply_action = 0; \
     meta.pfcp.apply_action_rest = 0; \

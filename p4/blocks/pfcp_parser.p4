@@ -176,6 +176,7 @@ state pfcp_pdr_far_1 {
     pfcp_pdr_far_1_h ie;
     pkt.extract(ie);
     PFCP_REST_LESS(8)
+    meta.pfcp.pdr_far_high = ie.pdr_far_high;
     meta.pfcp.pdr_far = ie.pdr_far;
     transition pfcp_behind_pdr_far;
 }
@@ -211,8 +212,12 @@ state pfcp_far_id_1 {
     pfcp_far_id_1_h ie;
     pkt.extract(ie);
     PFCP_REST_LESS(8)
+    meta.pfcp.far_high = ie.far_high;
     meta.pfcp.far_id = ie.far_id;
-    transition pfcp_behind_far_id;
+    transition select(ie.far_id) {
+        0: pfcp_misfit;
+        default: pfcp_behind_far_id;
+    }
 }
 
 state pfcp_action_1 {

@@ -16,6 +16,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
     HASH_CRC8(request_hash)
     COPY(index_bits)
     COPY(teid_bits)
+    COPY(police_bits)
 
     // Places of UE addresses: the address and a number, modulo 2^32, are the index.
     action pool(bit<32> offset) {
@@ -77,7 +78,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         }
         actions = { is_named; @defaultonly no_named; }
         const default_action = no_named();
-        size = 512;
+        size = SIZE_POLICIES;
     }
 
     // Addresses that gNBs have.
@@ -106,7 +107,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         key = { PFCP_PDR_KEY }
         actions = { pdr_policy; }
         const default_action = pdr_policy(0);
-        size = 512;
+        size = SIZE_POLICIES;
     }
 
     action far_policy(bit<16> policy) {
@@ -118,7 +119,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         key = { PFCP_FAR_KEY }
         actions = { far_policy; }
         const default_action = far_policy(0);
-        size = 512;
+        size = SIZE_POLICIES;
     }
 
     action qer_policy(bit<16> policy) {
@@ -130,13 +131,16 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         key = { PFCP_QER_KEY }
         actions = { qer_policy; }
         const default_action = qer_policy(0);
-        size = 512;
+        size = SIZE_POLICIES;
     }
 
     // What later stages compare.
     @hidden
     action prepare() {
         meta.number = hdr.pfcp.number & 0xffffff00;
+        hdr.police.setValid();
+        hdr.police.kind = POLICE_NONE;
+        hdr.police.step = 0;
     }
 
     action take(bit<8> op, bit<16> policy) {
@@ -162,7 +166,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         }
         actions = { take; }
         const default_action = take(OP_NONE, 0);
-        size = 512;
+        size = SIZE_POLICIES;
     }
 
     // Which session it is about, and which state is expected.
@@ -204,6 +208,14 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.state_add = 0x7fff0000 - meta.kept_state;
     }
 
+    // No session: no state is like that, for without a session there is no SMF.
+    @hidden
+    action of_none() {
+        meta.index = 0;
+        meta.state_in = 0x0000ffff;
+        meta.state_add = 0;
+    }
+
     @hidden
     table subjects {
         key = {
@@ -211,7 +223,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             hdr.pfcp.message_type : ternary;
             meta.subject : ternary;
         }
-        actions = { of_establishment; of_modification; of_deletion; of_uplink; of_downlink; of_second; NoAction; }
+        actions = { of_establishment; of_modification; of_deletion; of_uplink; of_downlink; of_second; of_none; NoAction; }
         const default_action = NoAction();
         const entries = {
             (KIND_PFCP, PFCP_ESTABLISH, _) : of_establishment();
@@ -219,26 +231,34 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (KIND_PFCP, PFCP_DELETE, _) : of_deletion();
             (KIND_UPLINK, _, _) : of_uplink();
             (KIND_DOWNLINK, _, _) : of_downlink();
-            (KIND_SECOND, _, SECOND_ADOPT &&& 0xfe000000) : of_second();
+            (KIND_SECOND, _, SECOND_ADOPT &&& 0x02000000) : of_second();
+            (KIND_SECOND, _, _) : of_none();
         }
-        size = 6;
+        size = 7;
     }
 
     @hidden
     action compare_places() {
         meta.named_difference = meta.place - hdr.pfcp.seid_low;
         meta.teid_rest = hdr.gtpu.teid - meta.place;
+        meta.far_difference = meta.pfcp.far_id - meta.pfcp.pdr_far;
     }
 
     @hidden
     action hash_request() {
         HASH_CRC8_OF_ALL(request_hash, meta.digest[7:0], hdr.outer_ipv4.src, hdr.outer_udp.src, hdr.pfcp.message_type, hdr.pfcp.seid_high,
-            hdr.pfcp.seid_low, meta.smf, meta.pdr_policy, meta.far_policy, meta.qer_policy, meta.pfcp.ue, meta.pfcp.peer_teid, meta.pfcp.peer)
+            hdr.pfcp.seid_low, meta.smf, meta.pdr_policy, meta.far_policy, meta.qer_policy, meta.pfcp.ue, meta.pfcp.peer_teid, meta.pfcp.peer,
+            meta.pfcp.far_id)
     }
 
     @hidden
     action copy_index() {
         COPY_OF(index_bits, meta.index_copy, meta.index)
+    }
+
+    @hidden
+    action copy_policed() {
+        COPY_OF(police_bits, hdr.police.index, meta.index)
     }
 
     @hidden
@@ -309,7 +329,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.op = OP_LOOK;
     }
 
-    // op, host, place, SEID, difference of both places, kind
+    // op, host, place, SEID, difference of both places, that of the FAR IDs of PDR and FAR, kind
     @hidden
     table stating {
         key = {
@@ -319,20 +339,21 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             hdr.pfcp.seid_high : ternary;
             hdr.pfcp.seid_low : ternary;
             meta.named_difference : ternary;
+            meta.far_difference : ternary;
             meta.kind : ternary;
         }
         actions = { begin; change; compare; read; look; adopt; refuse_op; }
         const default_action = refuse_op();
         const entries = {
-            (OP_ESTABLISH, 1, 1, 0, 0, _, _) : begin();
-            (OP_CREATE, 1, 1, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, 0, _) : compare();
-            (OP_UPDATE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _) : compare();
-            (OP_DELETE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _) : change();
-            (_, _, 1, _, _, _, KIND_UPLINK) : read();
-            (_, _, 1, _, _, _, KIND_DOWNLINK) : read();
-            (_, _, _, _, _, _, KIND_SECOND) : adopt();
-            (OP_NONE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, KIND_PFCP) : look();
-            (OP_CREATE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _) : look();
+            (OP_ESTABLISH, 1, 1, 0, 0, _, 0, _) : begin();
+            (OP_CREATE, 1, 1, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, 0, 0, _) : compare();
+            (OP_UPDATE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _, _) : compare();
+            (OP_DELETE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _, _) : change();
+            (_, _, 1, _, _, _, _, KIND_UPLINK) : read();
+            (_, _, 1, _, _, _, _, KIND_DOWNLINK) : read();
+            (_, _, _, _, _, _, _, KIND_SECOND) : adopt();
+            (OP_NONE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _, KIND_PFCP) : look();
+            (OP_CREATE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _, _) : look();
         }
         size = 10;
     }
@@ -656,6 +677,116 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         size = 4;
     }
 
+    // The last halves of the FAR IDs; 0: there is no such FAR.
+    @id(161)
+    REGISTER(uplink_fars, SIZE_SESSIONS, session_t, bit<16>)
+
+    REGISTER_ACTION(uplink_fars, set_uplink_far, session_t, bit<16>,
+        cell = meta.pfcp.far_id;
+        result = cell;
+    )
+
+    REGISTER_ACTION(uplink_fars, get_uplink_far, session_t, bit<16>,
+        result = cell;
+    )
+
+    REGISTER_ACTION(uplink_fars, compare_uplink_far, session_t, bit<16>,
+        if (cell == meta.pfcp.far_id) { result = 1; } else { result = 0; }
+    )
+
+    @hidden
+    action begin_uplink_far() {
+        REGISTER_EXECUTE(set_uplink_far, meta.index[SESSION_BITS - 1:0], meta.uplink_far)
+    }
+
+    @hidden
+    action read_uplink_far() {
+        REGISTER_EXECUTE(get_uplink_far, meta.index[SESSION_BITS - 1:0], meta.uplink_far)
+    }
+
+    @hidden
+    action match_uplink_far() {
+        REGISTER_EXECUTE(compare_uplink_far, meta.index[SESSION_BITS - 1:0], meta.is_uplink_far)
+    }
+
+    @hidden
+    table uplink_far_words {
+        key = {
+            meta.op : ternary;
+            meta.before : ternary;
+        }
+        actions = { begin_uplink_far; read_uplink_far; match_uplink_far; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (OP_ESTABLISH, 0x7fff0000 &&& 0x7fff0000) : read_uplink_far();
+            (OP_ESTABLISH, HAS_BEGUN) : begin_uplink_far();
+            (OP_CREATE, _) : match_uplink_far();
+            (_, _) : read_uplink_far();
+        }
+        size = 4;
+    }
+
+    @id(162)
+    REGISTER(downlink_fars, SIZE_SESSIONS, session_t, bit<16>)
+
+    REGISTER_ACTION(downlink_fars, clear_downlink_far, session_t, bit<16>,
+        cell = 0;
+        result = 0;
+    )
+
+    REGISTER_ACTION(downlink_fars, create_downlink_far, session_t, bit<16>,
+        result = cell;
+        if (cell == 0) { cell = meta.pfcp.far_id; }
+    )
+
+    REGISTER_ACTION(downlink_fars, get_downlink_far, session_t, bit<16>,
+        result = cell;
+    )
+
+    REGISTER_ACTION(downlink_fars, compare_downlink_far, session_t, bit<16>,
+        if (cell == meta.pfcp.far_id) { result = 1; } else { result = 0; }
+    )
+
+    @hidden
+    action begin_downlink_far() {
+        REGISTER_EXECUTE(clear_downlink_far, meta.index[SESSION_BITS - 1:0], meta.downlink_far)
+    }
+
+    @hidden
+    action add_downlink_far() {
+        REGISTER_EXECUTE(create_downlink_far, meta.index[SESSION_BITS - 1:0], meta.downlink_far)
+    }
+
+    @hidden
+    action read_downlink_far() {
+        REGISTER_EXECUTE(get_downlink_far, meta.index[SESSION_BITS - 1:0], meta.downlink_far)
+    }
+
+    @hidden
+    action match_downlink_far() {
+        REGISTER_EXECUTE(compare_downlink_far, meta.index[SESSION_BITS - 1:0], meta.is_downlink_far)
+    }
+
+    @hidden
+    table downlink_far_words {
+        key = {
+            meta.op : ternary;
+            meta.is_expected : ternary;
+            meta.before : ternary;
+            meta.last_difference : ternary;
+        }
+        actions = { begin_downlink_far; add_downlink_far; read_downlink_far; match_downlink_far; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (OP_ESTABLISH, _, 0x7fff0000 &&& 0x7fff0000, _) : read_downlink_far();
+            (OP_ESTABLISH, _, HAS_BEGUN, _) : begin_downlink_far();
+            (OP_CREATE, 1, _, 0x80000000 &&& 0x80000000) : add_downlink_far();
+            (OP_UPDATE, _, _, _) : match_downlink_far();
+            (_, _, _, _) : read_downlink_far();
+        }
+        size = 5;
+    }
+
     // Changes that a session with these policies may have: `action` of its downlink, 1 forwards, 2 drops, 0 stays.
     action may_change(bit<8> downlink) {
         meta.is_change = 1;
@@ -701,19 +832,21 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             meta.is_cp_high : ternary;
             meta.is_cp_low : ternary;
             meta.pfcp.forms_far : ternary;
+            meta.is_uplink_far : ternary;
+            meta.is_downlink_far : ternary;
         }
         actions = { go; }
         const default_action = go(0);
         const entries = {
-            // op, expected, later, change, cp, cp, cp, peer
-            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_NO_PEER) : go(1);
-            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_NO_PEER) : go(1);
-            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_HAS_PEER) : go(2);
-            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_HAS_PEER) : go(2);
-            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_NO_PEER) : go(3);
-            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_NO_PEER) : go(3);
-            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_HAS_PEER) : go(2);
-            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_HAS_PEER) : go(2);
+            // op, expected, later, change, cp, cp, cp, peer, the FAR is that of the uplink, and of the downlink
+            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_NO_PEER, 0, _) : go(1);
+            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_NO_PEER, 0, _) : go(1);
+            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_HAS_PEER, 0, _) : go(2);
+            (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_HAS_PEER, 0, _) : go(2);
+            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_NO_PEER, _, 1) : go(3);
+            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_NO_PEER, _, 1) : go(3);
+            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_HAS_PEER, _, 1) : go(2);
+            (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_HAS_PEER, _, 1) : go(2);
         }
         size = 10;
     }
@@ -877,12 +1010,15 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
     }
 
     // What user packets are asked: uplink by policy and QFI; downlink by both policies, for the first one has the QER.
-    action open_uplink() {
+    // Each with the class of its rate, 0 for none.
+    action open_uplink(bit<8> rate) {
         meta.is_uplink_open = 1;
+        meta.uplink_rate = rate;
     }
 
     action close_uplink() {
         meta.is_uplink_open = 0;
+        meta.uplink_rate = 0;
     }
 
     @id(159)
@@ -893,16 +1029,18 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         }
         actions = { open_uplink; @defaultonly close_uplink; }
         const default_action = close_uplink();
-        size = 512;
+        size = SIZE_POLICIES;
     }
 
-    action open_downlink(bit<6> qfi) {
+    action open_downlink(bit<6> qfi, bit<8> rate) {
         meta.is_downlink_known = 1;
         meta.qfi_out = qfi;
+        meta.downlink_rate = rate;
     }
 
     action no_downlink() {
         meta.is_downlink_known = 0;
+        meta.downlink_rate = 0;
     }
 
     @id(160)
@@ -913,11 +1051,58 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         }
         actions = { open_downlink; @defaultonly no_downlink; }
         const default_action = no_downlink();
-        size = 512;
+        size = SIZE_POLICIES;
+    }
+
+    // What a packet takes at its rate, by units of eight octets. Without a row it is not policed.
+    action police_uplink(bit<32> step) {
+        hdr.police.kind = POLICE_UPLINK;
+        hdr.police.step = step;
+    }
+
+    action police_downlink(bit<32> step) {
+        hdr.police.kind = POLICE_DOWNLINK;
+        hdr.police.step = step;
+    }
+
+#define STEPS(name, rate, action) \
+    table name { \
+        key = { \
+            meta.kind : exact @name("kind"); \
+            meta.rate : exact @name("rate"); \
+            meta.length[15:3] : exact @name("eights"); \
+        } \
+        actions = { action; NoAction; } \
+        const default_action = NoAction(); \
+        size = 8192; \
+    }
+
+    @id(161)
+    STEPS(uplink_steps, uplink_rate, police_uplink)
+
+    @id(162)
+    STEPS(downlink_steps, downlink_rate, police_downlink)
+
+    RANDOM(police_random)
+
+    @hidden
+    action draw() {
+        RANDOM_DRAW(police_random, hdr.police.draw)
+    }
+
+    // Of each packet.
+    @hidden
+    table draws {
+        key = { meta.is_misfit : ternary; }
+        actions = { draw; NoAction; }
+        const default_action = NoAction();
+        const entries = { _ : draw(); }
+        size = 1;
     }
 
     apply {
         prepare();
+        draws.apply();
         ue_pools.apply();
         smf_hosts.apply();
         smf_names.apply();
@@ -931,6 +1116,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         hash_request();
         note_request();
         copy_index();
+        copy_policed();
         copy_teid();
         stating.apply();
         generations.apply();
@@ -941,11 +1127,15 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         compare_requests();
         uplinks.apply();
         downlinks.apply();
+        uplink_far_words.apply();
+        downlink_far_words.apply();
         cp_low_words.apply();
         cp_taking.apply();
         session_changes.apply();
         uplink_policies.apply();
         downlink_policies.apply();
+        uplink_steps.apply();
+        downlink_steps.apply();
         going.apply();
         originating.apply();
         compare_origin();

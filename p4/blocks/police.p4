@@ -1,149 +1,101 @@
-// Policing of a bit rate for each session and direction, without the control plane: registers, since a data plane cannot set up a meter.
+// Policing of a bit rate for each session, without the control plane: a register, since a data plane cannot set up a meter.
 //
-// The debt of a session is the time that its packets so far take at the rate of its policy, less the time that has passed. A packet that finds more
-// than the tolerance is dropped, and adds nothing. Otherwise it adds its own time, `police_step`. Two registers: a stateful ALU of Tofino 1 adds
-// no two fields of a packet, has two of them, and writes a word in two ways at most. One has the time of the last packet, the other the debt, which
-// grows by the step less the gap, or shrinks by the gap less the step, but not below zero.
+// A session has one word in each direction, the time up to which its rate is used up. A packet adds its own time at that rate, its step, and is dropped,
+// adding nothing, if the word is ahead of the clock by POLICE_BURST. What it is less than that is credit. A stateful ALU of Tofino 1
+// cannot take the later of word and clock and add a step as well, for it adds no two fields of a packet. So one packet of eight, drawn at random, renews
+// the word instead: it is brought forward to the clock, and nothing is added. The control plane makes steps 8/7 of a packet's time for that.
+// What a session may have beyond POLICE_BURST after a pause are the packets before the next draw: seven in the mean.
 //
-// So a session whose debt is less than a gap may begin again with up to one packet more than its rate allows. Times have 32 bits of nanoseconds and wrap after
-// 4.3 s: a longer gap may count as a shorter one, so that a debt outlasts it. A step is less than 2^30 ns: at 1,500 octets a rate above 11.2 kbit/s.
+// Times have 32 bits and wrap. A word that is ahead of the clock by POLICE_FAR or more lags behind it: a step is 0.1 s at most. So a session that had a
+// pause of more than 18 minutes has one chance in 8,000 to be in debt, for less than that.
 //
-// It uses these fields of the metadata, of 32 bits: `police_step` and `time`, which are set before, and its own `police_gap`, `police_change`
-// and `police_over`; `police_shrinks`, of one bit; and `police_index`, the index of the session.
+// A packet comes with the header `police_h`: `hdr.police`. `police_words` has a cell for each session, POLICE_BITS the bits of an index.
 
-// Nanoseconds of debt that are tolerated: 10 ms.
-#define POLICE_TOLERANCE 10000000
-// The longest gap that counts.
-#define POLICE_PAUSE 0x40000000
+#ifndef CAUSEWAY_POLICE
+#define CAUSEWAY_POLICE
 
-control Police(inout metadata_t meta) {
-    REGISTER(police_times, SIZE_POLICE, bit<POLICE_BITS>, bit<32>)
+// Units of 256 ns: 20 ms of credit; 0.13 s.
+#define POLICE_BURST 78125
+#define POLICE_FAR 524288
+// Packets that are not policed, and those of each direction.
+#define POLICE_NONE 0
+#define POLICE_UPLINK 1
+#define POLICE_DOWNLINK 2
 
-    REGISTER(police_debts, SIZE_POLICE, bit<POLICE_BITS>, bit<32>)
+// In front of a packet on its way to this block.
+header police_h {
+    bit<8> kind;
+    bit<16> draw;
+    // The index of its session.
+    bit<32> index;
+    bit<32> clock;
+    // What the packet takes at its rate.
+    bit<32> step;
+}
 
-    REGISTER_ACTION(police_times, note_time, bit<POLICE_BITS>, bit<32>,
-        result = cell;
-        cell = meta.time;
-    )
+// The words of one direction.
+control PoliceWords(inout police_h police, inout bit<32> is_over)(bit<8> kind) {
+    REGISTER(police_words, SIZE_POLICE, bit<POLICE_BITS>, bit<32>)
 
-    REGISTER_ACTION(police_debts, owe_more, bit<POLICE_BITS>, bit<32>,
-        if ((int<32>)(cell - meta.police_gap) > POLICE_TOLERANCE) {
+    REGISTER_ACTION(police_words, charge_word, bit<POLICE_BITS>, bit<32>,
+        if (cell - police.clock >= POLICE_BURST && cell - police.clock < POLICE_FAR) {
             result = 1;
-            cell = cell |-| meta.police_gap;
         } else {
             result = 0;
-            cell = cell + meta.police_change;
+            cell = cell + police.step;
         }
     )
 
-    REGISTER_ACTION(police_debts, owe_less, bit<POLICE_BITS>, bit<32>,
-        if ((int<32>)(cell - meta.police_gap) > POLICE_TOLERANCE) {
+    REGISTER_ACTION(police_words, renew_word, bit<POLICE_BITS>, bit<32>,
+        if (cell - police.clock >= POLICE_BURST && cell - police.clock < POLICE_FAR) {
             result = 1;
-            cell = cell |-| meta.police_gap;
         } else {
             result = 0;
-            cell = cell |-| meta.police_change;
+        }
+        if (cell - police.clock >= POLICE_FAR) {
+            cell = police.clock;
         }
     )
 
     @hidden
-    action note() {
-        REGISTER_EXECUTE(note_time, meta.police_index, meta.police_gap)
+    action charge() {
+        REGISTER_EXECUTE(charge_word, police.index[POLICE_BITS - 1:0], is_over)
     }
 
     @hidden
-    table police_note {
-        actions = { note; }
-        const default_action = note();
-        size = 1;
+    action renew() {
+        REGISTER_EXECUTE(renew_word, police.index[POLICE_BITS - 1:0], is_over)
     }
 
     @hidden
-    action measure() {
-        meta.police_gap = meta.time - meta.police_gap;
-    }
-
-    @hidden
-    table police_measure {
-        actions = { measure; }
-        const default_action = measure();
-        size = 1;
-    }
-
-    @hidden
-    action shorten() {
-        meta.police_gap = POLICE_PAUSE;
-    }
-
-    @hidden
-    table police_pause {
-        key = { meta.police_gap[31:30] : ternary; }
-        actions = { shorten; NoAction; }
-        const default_action = shorten();
-        const entries = { 0 : NoAction(); }
-        size = 1;
-    }
-
-    @hidden
-    action compare() {
-        meta.police_change = meta.police_step - meta.police_gap;
-    }
-
-    @hidden
-    table police_compare {
-        actions = { compare; }
-        const default_action = compare();
-        size = 1;
-    }
-
-    @hidden
-    action shrink() {
-        meta.police_change = 0 - meta.police_change;
-        meta.police_shrinks = 1;
-    }
-
-    @hidden
-    action grow() {
-        meta.police_shrinks = 0;
-    }
-
-    @hidden
-    table police_sign {
-        key = { meta.police_change[31:31] : ternary; }
-        actions = { shrink; grow; }
-        const default_action = grow();
-        const entries = { 1 : shrink(); }
-        size = 1;
-    }
-
-    @hidden
-    action charge_more() {
-        REGISTER_EXECUTE(owe_more, meta.police_index, meta.police_over)
-    }
-
-    @hidden
-    action charge_less() {
-        REGISTER_EXECUTE(owe_less, meta.police_index, meta.police_over)
-    }
-
-    @hidden
-    table police_charge {
-        key = { meta.police_shrinks : exact; }
-        actions = { charge_more; charge_less; NoAction; }
+    table charging {
+        key = {
+            police.kind : ternary;
+            police.draw : ternary;
+        }
+        actions = { charge; renew; NoAction; }
         const default_action = NoAction();
         const entries = {
-            0 : charge_more();
-            1 : charge_less();
+            (kind, 0 &&& 7) : renew();
+            (kind, _) : charge();
         }
         size = 2;
     }
 
     apply {
-        police_note.apply();
-        police_measure.apply();
-        police_pause.apply();
-        police_compare.apply();
-        police_sign.apply();
-        police_charge.apply();
+        charging.apply();
     }
 }
+
+// Whether a packet is over the rate of its session: 1, or 0.
+control Police(inout police_h police, inout bit<32> is_over) {
+    PoliceWords(POLICE_UPLINK) uplink;
+    PoliceWords(POLICE_DOWNLINK) downlink;
+
+    apply {
+        uplink.apply(police, is_over);
+        downlink.apply(police, is_over);
+    }
+}
+
+#endif

@@ -24,11 +24,16 @@ parser AccelParser(
 #include "../blocks/accel_parser.p4"
 
     state start {
-        meta.ingress_port = standard_metadata.ingress_port;
         transition select(meta.subject) {
-            0: frame;
+            0: first_pass;
             default: second;
         }
+    }
+
+    // A resubmitted packet does not say its port.
+    state first_pass {
+        meta.ingress_port = standard_metadata.ingress_port;
+        transition frame;
     }
 }
 
@@ -48,6 +53,7 @@ control AccelIngress(
             meta.is_misfit = 1;
         }
         sessions.apply(hdr, meta);
+        hdr.police.clock = TIME;
         verdict.apply(hdr, meta, standard_metadata);
         if (meta.asks_second != 0) {
             resubmit_preserving_field_list(2);
@@ -58,7 +64,20 @@ control AccelIngress(
 control AccelEgress(
     inout accel_headers_t hdr, inout accel_metadata_t meta, inout standard_metadata_t standard_metadata
 ) {
-    apply {}
+    Police() police;
+    bit<32> is_over = 0;
+
+    @id(171)
+    COUNTER(policed, 2, bit<1>)
+
+    apply {
+        police.apply(hdr.police, is_over);
+        if (is_over == 1) {
+            COUNT(policed, bit<1>, hdr.police.kind[1:1])
+            DROP_PACKET
+        }
+        hdr.police.setInvalid();
+    }
 }
 
 control AccelComputeChecksum(inout accel_headers_t hdr, inout accel_metadata_t meta) {

@@ -1,5 +1,5 @@
-// The block `police` by itself, for either target: a frame names its session and the time that it takes at the rate, and leaves by port 1, or is
-// dropped if it exceeds the rate. On Tofino 1 there is one for each direction, with 131,072 sessions.
+// The block `police` by itself, for either target: a frame names its session, its direction, the time and what it takes at the rate, and leaves by
+// port 1, or is dropped if it exceeds the rate. 131,072 sessions.
 //
 // The compiler's target is chosen by SKELETON_TOFINO.
 
@@ -16,31 +16,22 @@
 #define SIZE_POLICE 131072
 #define POLICE_BITS 17
 
+#include "../blocks/police.p4"
+
 header frame_h {
     bit<48> destination;
     bit<48> source;
     bit<16> ether_type;
-    bit<6> padding;
-    bit<1> is_uplink;
-    bit<17> session;
-    bit<32> step;
 }
 
 struct headers_t {
     frame_h frame;
+    police_h police;
 }
 
 struct metadata_t {
-    bit<32> time;
-    bit<POLICE_BITS> police_index;
-    bit<32> police_step;
-    bit<32> police_gap;
-    bit<32> police_change;
-    bit<1> police_shrinks;
-    bit<32> police_over;
+    bit<32> is_over;
 }
-
-#include "../blocks/police.p4"
 
 #ifdef SKELETON_TOFINO
 parser SkeletonIngressParser(
@@ -49,14 +40,9 @@ parser SkeletonIngressParser(
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
-        meta.time = 0;
-        meta.police_index = 0;
-        meta.police_step = 0;
-        meta.police_gap = 0;
-        meta.police_change = 0;
-        meta.police_shrinks = 0;
-        meta.police_over = 0;
+        meta.is_over = 0;
         pkt.extract(hdr.frame);
+        pkt.extract(hdr.police);
         transition accept;
     }
 }
@@ -66,20 +52,12 @@ control SkeletonIngress(
     in ingress_intrinsic_metadata_from_parser_t from_parser, inout ingress_intrinsic_metadata_for_deparser_t deparser,
     inout ingress_intrinsic_metadata_for_tm_t traffic_manager
 ) {
-    Police() uplink;
-    Police() downlink;
+    Police() police;
 
     apply {
-        meta.time = TIME;
-        meta.police_index = hdr.frame.session;
-        meta.police_step = hdr.frame.step;
-        if (hdr.frame.is_uplink == 1) {
-            uplink.apply(meta);
-        } else {
-            downlink.apply(meta);
-        }
+        police.apply(hdr.police, meta.is_over);
         traffic_manager.ucast_egress_port = PORT_FORWARDED;
-        if (meta.police_over == 1) {
+        if (meta.is_over == 1) {
             deparser.drop_ctl = 1;
         }
     }
@@ -131,6 +109,7 @@ parser SkeletonParser(
 ) {
     state start {
         pkt.extract(hdr.frame);
+        pkt.extract(hdr.police);
         transition accept;
     }
 }
@@ -142,20 +121,12 @@ control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
 control SkeletonIngress(
     inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
 ) {
-    Police() uplink;
-    Police() downlink;
+    Police() police;
 
     apply {
-        meta.time = TIME;
-        meta.police_index = hdr.frame.session;
-        meta.police_step = hdr.frame.step;
-        if (hdr.frame.is_uplink == 1) {
-            uplink.apply(meta);
-        } else {
-            downlink.apply(meta);
-        }
+        police.apply(hdr.police, meta.is_over);
         standard_metadata.egress_spec = PORT_FORWARDED;
-        if (meta.police_over == 1) {
+        if (meta.is_over == 1) {
             mark_to_drop(standard_metadata);
         }
     }

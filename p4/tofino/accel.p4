@@ -72,6 +72,13 @@ parser AccelIngressParser(
 @pa_container_size("ingress", "meta.named_difference", 32)
 @pa_container_size("ingress", "meta.smf_difference", 32)
 @pa_container_size("ingress", "meta.peer_teid", 32)
+// What an array of 16 bits returns goes to containers of 16 bits alone.
+@pa_container_size("ingress", "meta.uplink_far", 16)
+@pa_container_size("ingress", "meta.downlink_far", 16)
+@pa_container_size("ingress", "meta.is_uplink_far", 16)
+@pa_container_size("ingress", "meta.is_downlink_far", 16)
+@pa_container_size("ingress", "hdr.entry.uplink_far", 16)
+@pa_container_size("ingress", "hdr.entry.downlink_far", 16)
 control AccelIngress(
     inout accel_headers_t hdr, inout accel_metadata_t meta, in ingress_intrinsic_metadata_t ig_intr_md,
     in ingress_intrinsic_metadata_from_parser_t from_parser, inout ingress_intrinsic_metadata_for_deparser_t deparser,
@@ -86,6 +93,7 @@ control AccelIngress(
             meta.is_misfit = 1;
         }
         sessions.apply(hdr, meta);
+        hdr.police.clock = TIME;
         verdict.apply(hdr, meta, traffic_manager, deparser);
     }
 }
@@ -119,28 +127,47 @@ control AccelIngressDeparser(
     }
 }
 
-struct no_headers_t {}
-struct no_metadata_t {}
+struct egress_headers_t {
+    police_h police;
+}
+
+struct egress_metadata_t {
+    bit<32> is_over;
+}
 
 parser AccelEgressParser(
-    packet_in pkt, out no_headers_t hdr, out no_metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md
+    packet_in pkt, out egress_headers_t hdr, out egress_metadata_t meta, out egress_intrinsic_metadata_t eg_intr_md
 ) {
     state start {
         pkt.extract(eg_intr_md);
+        pkt.extract(hdr.police);
+        meta.is_over = 0;
         transition accept;
     }
 }
 
 control AccelEgress(
-    inout no_headers_t hdr, inout no_metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
+    inout egress_headers_t hdr, inout egress_metadata_t meta, in egress_intrinsic_metadata_t eg_intr_md,
     in egress_intrinsic_metadata_from_parser_t from_parser, inout egress_intrinsic_metadata_for_deparser_t deparser,
     inout egress_intrinsic_metadata_for_output_port_t output_port
 ) {
-    apply {}
+    Police() police;
+
+    @id(171)
+    COUNTER(policed, 2, bit<1>)
+
+    apply {
+        police.apply(hdr.police, meta.is_over);
+        if (meta.is_over == 1) {
+            COUNT(policed, bit<1>, hdr.police.kind[1:1])
+            deparser.drop_ctl = 1;
+        }
+    }
 }
 
+// The packet goes on without the header.
 control AccelEgressDeparser(
-    packet_out pkt, inout no_headers_t hdr, in no_metadata_t meta, in egress_intrinsic_metadata_for_deparser_t deparser
+    packet_out pkt, inout egress_headers_t hdr, in egress_metadata_t meta, in egress_intrinsic_metadata_for_deparser_t deparser
 ) {
     apply {}
 }

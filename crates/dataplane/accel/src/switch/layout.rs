@@ -68,7 +68,8 @@ const fn optional(place: Place) -> Place {
     Place { is_optional: true, ..place }
 }
 
-// The names of networks have eight octets as text, and nine as labels of DNS: "internet".
+// The names of networks have eight octets as text, and nine as labels of DNS: "internet". SMFs number FARs as they like: the last half of a FAR ID
+// is one of the session's values, the first half, which has few, one of a policy's.
 
 const SESSION: Part = Part::Session;
 
@@ -94,7 +95,11 @@ const PDR: &[Place] = &[
             &[field("removal", 8, Part::Pdr), field("removal_rest", 8, Part::Pdr)],
         ],
     )),
-    value(FarId::TYPE, field("form_pdr_far", 1, Part::Pdr), &[&[field("pdr_far", 32, Part::Pdr)]]),
+    value(
+        FarId::TYPE,
+        field("form_pdr_far", 1, Part::Pdr),
+        &[&[field("pdr_far_high", 16, Part::Pdr), field("pdr_far", 16, SESSION)]],
+    ),
     optional(value(QerId::TYPE, field("form_pdr_qer", 1, Part::Pdr), &[&[field("pdr_qer", 32, Part::Pdr)]])),
 ];
 
@@ -136,7 +141,11 @@ const PDI: &[Place] = &[
 
 /// The places of Create FAR and Update FAR.
 const FAR: &[Place] = &[
-    value(FarId::TYPE, field("form_far_id", 1, Part::Far), &[&[field("far_id", 32, Part::Far)]]),
+    value(
+        FarId::TYPE,
+        field("form_far_id", 1, Part::Far),
+        &[&[field("far_high", 16, Part::Far), field("far_id", 16, SESSION)]],
+    ),
     optional(value(
         pfcp::ApplyAction::TYPE,
         field("form_action", 2, Part::Far),
@@ -437,9 +446,10 @@ fn is_implied(places: &'static [Place], field: &Field) -> bool {
     })
 }
 
-/// Zero is a value of this field that the class may have. A SEID is zero in its other half alone, too, but no SMF counts so far.
+/// Zero is a value of this field that the class may have. A SEID is zero in its other half alone, too, but no SMF counts so far; the last half
+/// of a FAR ID is zero in one of 65,536.
 pub(super) fn may_be_zero(field: &Field) -> bool {
-    !matches!(field.name, "cp_low" | "peer_teid")
+    !matches!(field.name, "cp_low" | "peer_teid" | "far_id")
 }
 
 /// What comes behind a place, or first in it if it is a group.

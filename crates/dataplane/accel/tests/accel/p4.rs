@@ -15,9 +15,11 @@ pub(crate) fn agree(datagram: &[u8]) -> bool {
     }
     let fields = &parsed.fields;
     let word = |name: &str| fields.get(name) as u32;
+    let id = |high: &str, low: &str| word(high) << 16 | word(low);
+    assert_eq!(fields.encode(), body, "the fields are the message");
     let same = |Direction { pdr, far }: &Direction<'_>| {
-        assert_eq!((fields.get("pdr_id"), word("pdr_far")), (pdr.id.0.into(), pdr.far.0));
-        assert_eq!((word("precedence"), word("far_id")), (pdr.precedence.0, far.id.0));
+        assert_eq!((fields.get("pdr_id"), id("pdr_far_high", "pdr_far")), (pdr.id.0.into(), pdr.far.0));
+        assert_eq!((word("precedence"), id("far_high", "far_id")), (pdr.precedence.0, far.id.0));
         assert_eq!(Some(Ipv4Addr::from(word("ue"))), pdr.pdi.ue);
         let peer = far.parameters.and_then(|parameters| parameters.peer);
         let peer = peer.map(|peer| (peer.teid.value(), u32::from(peer.addr)));
@@ -36,7 +38,7 @@ pub(crate) fn agree(datagram: &[u8]) -> bool {
         Kind::Modify(modification) => {
             modification.downlink.iter().for_each(same);
             for far in modification.fars.iter().flatten() {
-                assert_eq!((fields.form("form_far"), word("far_id")), (2, far.id.0));
+                assert_eq!((fields.form("form_far"), id("far_high", "far_id")), (2, far.id.0));
             }
         }
         Kind::Delete { cp } => assert_eq!(fields.form("form_cp") != 0, cp.is_some()),

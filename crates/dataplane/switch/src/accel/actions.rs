@@ -1,5 +1,6 @@
 //! The registers of sessions, and what one access does with a cell.
 
+use super::police::{BURST, FAR};
 use super::{OF_SOFTWARE, SESSIONS};
 use crate::driver::{Program, Register};
 use crate::model::register::{
@@ -8,7 +9,7 @@ use crate::model::register::{
 };
 
 /// The registers, and the width of a cell.
-const REGISTERS: [(&str, u8); 11] = [
+const REGISTERS: [(&str, u8); 15] = [
     ("session_states", 32),
     ("session_requests", 32),
     ("session_origins", 32),
@@ -16,10 +17,14 @@ const REGISTERS: [(&str, u8); 11] = [
     ("session_cp_low", 32),
     ("uplink_sessions", 16),
     ("downlink_sessions", 16),
+    ("uplink_fars", 16),
+    ("downlink_fars", 16),
     ("peer_teids", 32),
     ("peer_hosts", 32),
     ("has_peers", 8),
     ("downlink_actions", 8),
+    ("uplink.police_words", 32),
+    ("downlink.police_words", 32),
 ];
 
 /// Ids that no compiled program uses.
@@ -64,6 +69,13 @@ pub(super) struct Actions {
     pub(super) clear_downlink: RegisterAction,
     pub(super) create_downlink: RegisterAction,
     pub(super) get_downlink: RegisterAction,
+    pub(super) set_uplink_far: RegisterAction,
+    pub(super) get_uplink_far: RegisterAction,
+    pub(super) compare_uplink_far: RegisterAction,
+    pub(super) clear_downlink_far: RegisterAction,
+    pub(super) create_downlink_far: RegisterAction,
+    pub(super) get_downlink_far: RegisterAction,
+    pub(super) compare_downlink_far: RegisterAction,
     pub(super) set_peer_teid: RegisterAction,
     pub(super) get_peer_teid: RegisterAction,
     pub(super) set_peer_host: RegisterAction,
@@ -73,6 +85,9 @@ pub(super) struct Actions {
     pub(super) get_has_peer: RegisterAction,
     pub(super) set_action: RegisterAction,
     pub(super) get_action: RegisterAction,
+    /// Each: a packet is charged; the word is renewed.
+    pub(super) police_uplink: [RegisterAction; 2],
+    pub(super) police_downlink: [RegisterAction; 2],
 }
 
 const BEFORE: Returned = Returned::Before(Word::First);
@@ -102,6 +117,13 @@ impl Actions {
         let is_free = [when(Relation::AtMost, Operand::Constant(OF_SOFTWARE - 1))];
         let is_not_later = [when(Relation::NotAfter, value)];
         let is_zero = [when(Relation::Equal, Operand::Constant(0))];
+        let in_debt = [when(Relation::AheadBy(BURST), value), when(Relation::NotAheadBy(FAR), value)];
+        let is_over = Returned::Whether(Condition::IfBoth);
+        let police = |name: &str| -> Result<[RegisterAction; 2], RegisterError> {
+            let charge = then(Condition::UnlessBoth, Change::Add(second));
+            let renew = then(Condition::Unless(Word::Second), Change::Set(value));
+            Ok([make(name, &in_debt, &[charge], is_over)?, make(name, &in_debt, &[renew], is_over)?])
+        };
         let all = Self {
             begin_session: make("session_states", &is_free, &[then(holds, Change::Add(second))], BEFORE)?,
             change_state: make("session_states", &is_value, &[then(holds, Change::Add(second))], WHETHER)?,
@@ -128,6 +150,13 @@ impl Actions {
             clear_downlink: make("downlink_sessions", &[], &[then(always, constant(0))], AFTER)?,
             create_downlink: make("downlink_sessions", &is_zero, &[then(holds, Change::Set(value))], BEFORE)?,
             get_downlink: get("downlink_sessions")?,
+            set_uplink_far: set("uplink_fars", AFTER)?,
+            get_uplink_far: get("uplink_fars")?,
+            compare_uplink_far: make("uplink_fars", &is_value, &[], WHETHER)?,
+            clear_downlink_far: make("downlink_fars", &[], &[then(always, constant(0))], AFTER)?,
+            create_downlink_far: make("downlink_fars", &is_zero, &[then(holds, Change::Set(value))], BEFORE)?,
+            get_downlink_far: get("downlink_fars")?,
+            compare_downlink_far: make("downlink_fars", &is_value, &[], WHETHER)?,
             set_peer_teid: set("peer_teids", AFTER)?,
             get_peer_teid: get("peer_teids")?,
             set_peer_host: set("peer_hosts", AFTER)?,
@@ -137,6 +166,8 @@ impl Actions {
             get_has_peer: get("has_peers")?,
             set_action: set("downlink_actions", AFTER)?,
             get_action: get("downlink_actions")?,
+            police_uplink: police("uplink.police_words")?,
+            police_downlink: police("downlink.police_words")?,
         };
         RegisterAction::check_actions(&program.registers, &all.list())?;
         Ok(all)
@@ -164,6 +195,13 @@ impl Actions {
             &self.clear_downlink,
             &self.create_downlink,
             &self.get_downlink,
+            &self.set_uplink_far,
+            &self.get_uplink_far,
+            &self.compare_uplink_far,
+            &self.clear_downlink_far,
+            &self.create_downlink_far,
+            &self.get_downlink_far,
+            &self.compare_downlink_far,
             &self.set_peer_teid,
             &self.get_peer_teid,
             &self.set_peer_host,
@@ -173,6 +211,10 @@ impl Actions {
             &self.get_has_peer,
             &self.set_action,
             &self.get_action,
+            &self.police_uplink[0],
+            &self.police_uplink[1],
+            &self.police_downlink[0],
+            &self.police_downlink[1],
         ]
         .map(Clone::clone)
         .into()

@@ -17,13 +17,19 @@ use crate::model::State;
 use crate::model::register::{RegisterError, Side};
 
 mod actions;
+mod entry;
+mod fallback;
+mod police;
 mod tables;
 
 #[cfg(test)]
 mod tests;
 
 use actions::Actions;
-pub use tables::{Change as SessionChange, Op, Policy, Tables};
+pub use entry::Entry;
+pub use fallback::{Fallback, Handover, HandoverError, Punted};
+pub use police::{Policed, step};
+pub use tables::{Change as SessionChange, Direction, Op, Policy, Tables};
 
 /// Sessions, at most: cells of each array.
 pub const SESSIONS: usize = 131_072;
@@ -36,31 +42,6 @@ const LIVE: u32 = 1 << 31;
 
 /// The upper half of a state: the software has the session, or the generations are used up.
 const OF_SOFTWARE: u32 = 0x7fff_0000;
-
-/// The session that becomes the software's: all that the switch knows of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
-    /// Its index.
-    pub index: u32,
-    /// Generation and SMF.
-    pub state: u32,
-    /// The message with which it comes is already noted as the last one of the session, and was not answered.
-    pub is_noted: bool,
-    /// The SMF's SEID.
-    pub cp: u64,
-    /// The request that established it: sequence number and eight bits of a digest.
-    pub origin: u32,
-    /// The last request.
-    pub last: u32,
-    /// The policy that established it.
-    pub uplink_policy: u16,
-    /// The policy of its downlink; 0: it has none.
-    pub downlink_policy: u16,
-    /// 1: packets to the UE are forwarded; 2: they are dropped.
-    pub downlink_action: u8,
-    /// The tunnel of the gNB, if there is one.
-    pub peer: Option<(u32, Ipv4Addr)>,
-}
 
 /// What becomes of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,15 +58,23 @@ pub struct Second {
     /// The session that becomes the software's, and the state that is expected of it.
     session: Option<(u32, u32)>,
     is_noted: bool,
+    is_unmade: bool,
+}
+
+impl Second {
+    /// The message alone, or with a session.
+    const fn of(session: Option<(u32, u32)>) -> Self {
+        Self { session, is_noted: false, is_unmade: false }
+    }
 }
 
 /// What becomes of a user packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passage {
-    /// Uplink: it leaves without its tunnel.
-    Decapsulated,
-    /// Downlink: it leaves in this tunnel, with this QFI.
-    Encapsulated(u32, Ipv4Addr, u8),
+    /// Uplink: it leaves without its tunnel, at the rate of this class, or at any (0).
+    Decapsulated(u8),
+    /// Downlink: it leaves in this tunnel, with this QFI, at the rate of this class, or at any (0).
+    Encapsulated(u32, Ipv4Addr, u8, u8),
     /// The software has its session.
     ToSoftware,
     /// It is dropped.
@@ -132,7 +121,7 @@ impl Sessions {
         octets: &[u8],
     ) -> Result<Verdict, RegisterError> {
         state.begin_pass(Side::Ingress);
-        let plain = Ok(Verdict::Second(Second { session: None, is_noted: false }));
+        let plain = Ok(Verdict::Second(Second::of(None)));
         let Some((head, body)) = octets.split_first_chunk::<16>() else { return plain };
         let [flags, message, high, low, rest @ ..] = *head;
         if flags & 0xfd != 0x21 || high != 0 {
@@ -159,14 +148,17 @@ impl Sessions {
             smf: self.tables.smf(*from.ip()),
             word: number,
         };
+        let names_its_far = fields.get("pdr_far") == fields.get("far_id");
         request.word ^= u32::from(self.tables.digest(from, message, seid, &fields));
         match policy.map(|policy| (policy.op, policy)) {
-            Some((Op::Establish, policy)) if request.seid == [0, 0] => match (request.smf, place) {
-                (Some(smf), Some(index)) => self.establish(state, &request, smf, index, policy),
-                _ => plain,
-            },
+            Some((Op::Establish, policy)) if request.seid == [0, 0] && names_its_far => {
+                match (request.smf, place) {
+                    (Some(smf), Some(index)) => self.establish(state, &request, smf, index, policy),
+                    _ => plain,
+                }
+            }
             Some((Op::Create | Op::Update, policy)) => match request.named() {
-                Some((smf, index)) if policy.op == Op::Update || place == Some(index) => {
+                Some((smf, index)) if policy.op == Op::Update || (place == Some(index) && names_its_far) => {
                     self.modify(state, &request, smf, index, policy)
                 }
                 _ => self.looked(state, from, head),
@@ -196,7 +188,7 @@ impl Sessions {
             let is_it = state.access(&self.actions.compare_state, index, [expected, 0])?;
             session = (is_it == 1).then_some((index, expected));
         }
-        Ok(Verdict::Second(Second { session, is_noted: false }))
+        Ok(Verdict::Second(Second::of(session)))
     }
 
     fn establish(
@@ -208,7 +200,7 @@ impl Sessions {
         policy: Policy,
     ) -> Result<Verdict, RegisterError> {
         let actions = &self.actions;
-        let to = |session, is_noted| Ok(Verdict::Second(Second { session, is_noted }));
+        let to = |session| Ok(Verdict::Second(Second::of(session)));
         let begins = (LIVE | 1 << 16).wrapping_add(smf);
         let before = state.access(&actions.begin_session, index, [0, begins])?;
         let cp = [request.fields.get("cp_high") as u32, request.fields.get("cp_low") as u32];
@@ -219,14 +211,16 @@ impl Sessions {
             let _cp_high = state.access(&actions.set_cp_high, index, [cp[0], 0])?;
             let _uplink = state.access(&actions.set_uplink, index, [policy.number.into(), 0])?;
             let _downlink = state.access(&actions.clear_downlink, index, [0; 2])?;
+            let _far = state.access(&actions.set_uplink_far, index, [request.far(), 0])?;
+            let _far = state.access(&actions.clear_downlink_far, index, [0; 2])?;
             let _cp_low = state.access(&actions.set_cp_low, index, [cp[1], 0])?;
             if state.access(&actions.set_origin, index, word)? == request.word {
-                return to(Some((index, begun)), false);
+                return to(Some((index, begun)));
             }
             return Ok(Verdict::Answered(self.established(request, cp, begun, smf, index)));
         }
         if before & OF_SOFTWARE == OF_SOFTWARE && !is_live {
-            return to(None, false);
+            return to(None);
         }
         let is_cp = [
             state.access(&actions.compare_cp_high, index, [cp[0], 0])?,
@@ -236,7 +230,7 @@ impl Sessions {
         if (before ^ smf) & 0xffff == 0 && is_cp == [1, 1] && origin == request.word {
             return Ok(Verdict::Answered(self.established(request, cp, before, smf, index)));
         }
-        to(Some((index, before)), false)
+        to(Some((index, before)))
     }
 
     fn modify(
@@ -249,9 +243,9 @@ impl Sessions {
     ) -> Result<Verdict, RegisterError> {
         let actions = &self.actions;
         let expected = expected(request.seid, smf);
-        let to = |session, is_noted| Ok(Verdict::Second(Second { session, is_noted }));
+        let to = |is_noted| Second { is_noted, ..Second::of(Some((index, expected))) };
         if state.access(&actions.compare_state, index, [expected, 0])? != 1 {
-            return to(None, false);
+            return Ok(Verdict::Second(Second::of(None)));
         }
         let last = state.access(&actions.advance_request, index, [request.word, 0])?;
         let difference = last.wrapping_sub(request.word);
@@ -269,6 +263,16 @@ impl Sessions {
         let create = policy.op == Op::Create && is_later;
         let action = if create { &actions.create_downlink } else { &actions.get_downlink };
         let downlink = state.access(action, index, [policy.number.into(), 0])?;
+        let far = [request.far(), 0];
+        let (is_far_right, far_action) = if policy.op == Op::Create {
+            let is_uplink = state.access(&actions.compare_uplink_far, index, far)? == 1;
+            let action = if create { &actions.create_downlink_far } else { &actions.get_downlink_far };
+            (!is_uplink, action)
+        } else {
+            (true, &actions.compare_downlink_far)
+        };
+        let of_downlink = state.access(far_action, index, far)?;
+        let is_far_right = is_far_right && (policy.op == Op::Create || of_downlink == 1);
         if has_cp {
             is_cp &= state.access(&actions.compare_cp_low, index, [said[1], 0])? == 1;
         } else {
@@ -278,9 +282,10 @@ impl Sessions {
             return Ok(Verdict::Answered(accepted(53, request.number, cp)));
         }
         let change = self.tables.change(uplink as u16, downlink as u16, policy.number);
-        let change = change.filter(|_| is_later && is_cp);
+        let change = change.filter(|_| is_later && is_cp && is_far_right);
         let Some(SessionChange { downlink_action }) = change else {
-            return to(Some((index, expected)), is_later);
+            let is_unmade = policy.op == Op::Create && is_later && downlink == 0;
+            return Ok(Verdict::Second(Second { is_unmade, ..to(is_later) }));
         };
         let (has_peer, peer_teid, peer) =
             (policy.has_peer, request.fields.get("peer_teid") as u32, request.fields.get("peer") as u32);
@@ -297,7 +302,7 @@ impl Sessions {
         }
         // A downlink that is to forward needs a tunnel.
         if downlink_action == 1 && !has_peer && had_peer == 0 {
-            return to(Some((index, expected)), true);
+            return Ok(Verdict::Second(to(true)));
         }
         if downlink_action != 0 {
             let _action = state.access(&actions.set_action, index, [downlink_action.into(), 0])?;
@@ -324,7 +329,7 @@ impl Sessions {
         if is_ended || last == request.word {
             return Ok(Verdict::Answered(accepted(55, request.number, cp)));
         }
-        Ok(Verdict::Second(Second { session: None, is_noted: false }))
+        Ok(Verdict::Second(Second::of(None)))
     }
 
     /// A message on its second pass: the entry of the session that becomes the software's.
@@ -343,6 +348,10 @@ impl Sessions {
         let cp_high = state.access(&actions.get_cp_high, index, none)?;
         let uplink_policy = state.access(&actions.get_uplink, index, none)? as u16;
         let downlink_policy = state.access(&actions.get_downlink, index, none)? as u16;
+        let fars = [
+            state.access(&actions.get_uplink_far, index, none)? as u16,
+            state.access(&actions.get_downlink_far, index, none)? as u16,
+        ];
         let cp_low = state.access(&actions.get_cp_low, index, none)?;
         let origin = state.access(&actions.get_origin, index, none)?;
         let peer = state.access(&actions.get_peer_host, index, none)?;
@@ -353,13 +362,15 @@ impl Sessions {
             index,
             state: expected,
             is_noted: second.is_noted,
+            is_unmade: second.is_unmade,
             cp: u64::from(cp_high) << 32 | u64::from(cp_low),
             origin,
             last,
             uplink_policy,
             downlink_policy,
+            fars,
             downlink_action,
-            peer: Some((teid, peer.into())).filter(|_| has_peer && downlink_policy != 0),
+            peer: Some((teid, peer.into())).filter(|_| has_peer && downlink_policy != 0 && !second.is_unmade),
         }))
     }
 
@@ -383,8 +394,8 @@ impl Sessions {
         Ok(match before {
             before if before & (LIVE | OF_SOFTWARE) == OF_SOFTWARE => Passage::ToSoftware,
             before if before & LIVE == 0 => Passage::Dropped,
-            _ if is_it && self.tables.is_uplink_open(policy, qfi) => Passage::Decapsulated,
-            _ => Passage::Dropped,
+            _ if !is_it => Passage::Dropped,
+            _ => self.tables.uplink_rate(policy, qfi).map_or(Passage::Dropped, Passage::Decapsulated),
         })
     }
 
@@ -402,13 +413,19 @@ impl Sessions {
         let peer = state.access(&actions.get_peer_host, index, none)?;
         let teid = state.access(&actions.get_peer_teid, index, none)?;
         let action = state.access(&actions.get_action, index, none)?;
-        Ok(match (before, self.tables.downlink_qfi(uplink, policy)) {
+        Ok(match (before, self.tables.downlink(uplink, policy)) {
             (before, _) if before & (LIVE | OF_SOFTWARE) == OF_SOFTWARE => Passage::ToSoftware,
-            (before, Some(qfi)) if before & LIVE != 0 && action == 1 => {
-                Passage::Encapsulated(teid, peer.into(), qfi)
+            (before, Some((qfi, rate))) if before & LIVE != 0 && action == 1 => {
+                Passage::Encapsulated(teid, peer.into(), qfi, rate)
             }
             _ => Passage::Dropped,
         })
+    }
+
+    /// The user packet of a UE that leaves at the rate of a class, with the octets of its IP header's length; `None`: it is not policed.
+    pub fn policed(&self, direction: Direction, ue: Ipv4Addr, rate: u8, octets: u16) -> Option<Policed> {
+        let index = self.tables.place(ue.into())?;
+        Some(Policed { direction, index, step: self.tables.step(direction, rate, octets)? })
     }
 
     /// The control plane has ended a session that was the software's, and nobody can ask for it any more: its index is used again.
@@ -425,8 +442,7 @@ impl Sessions {
     /// Node ID, Cause, UP F-SEID and Created PDR.
     fn established(&self, request: &Request<'_>, cp: [u32; 2], state: u32, smf: u32, index: u32) -> Vec<u8> {
         let [node, n4, tunnel] = self.tables.own.map(|own| own.octets());
-        let seid = state.wrapping_sub(smf).wrapping_add(SEID_TAG);
-        let teid = (seid << 1).wrapping_add(index.wrapping_sub(2 * SEID_TAG));
+        let [seid, teid] = numbers(state, smf, index);
         let pdr = (request.fields.get("pdr_id") as u16).to_be_bytes();
         let ies = [
             &[0, 60, 0, 5, 0][..],
@@ -446,10 +462,21 @@ impl Sessions {
 }
 
 impl Request<'_> {
+    /// The last half of the FAR's ID.
+    fn far(&self) -> u32 {
+        self.fields.get("far_id") as u32
+    }
+
     /// The SMF, and the index that the SEID names.
     fn named(&self) -> Option<(u32, u32)> {
         named(self.seid, self.smf).filter(|_| matches!(self.message, 52 | 54))
     }
+}
+
+/// The first half of the SEID of a session, whose other half is the index, and its TEID.
+const fn numbers(state: u32, smf: u32, index: u32) -> [u32; 2] {
+    let seid = state.wrapping_sub(smf).wrapping_add(SEID_TAG);
+    [seid, (seid << 1).wrapping_add(index.wrapping_sub(2 * SEID_TAG))]
 }
 
 /// The SMF, and the index that a SEID of the switch names.

@@ -1,5 +1,6 @@
 //! What the control plane writes for messages: SMFs, pools of UE addresses, gNBs, and policies.
 
+use super::police::step;
 use super::{BTreeMap, Fields, Ipv4Addr, Ipv4Net, Part, SESSIONS, SocketAddrV4};
 
 /// What a message of a policy does.
@@ -13,6 +14,15 @@ pub enum Op {
     Update,
     /// It ends the session.
     Delete,
+}
+
+/// A direction of user packets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Direction {
+    /// From the UE.
+    Uplink,
+    /// To the UE.
+    Downlink,
 }
 
 /// A message whose parts have policies.
@@ -44,9 +54,13 @@ pub struct Tables {
     parts: BTreeMap<(u8, Vec<u128>), u16>,
     messages: BTreeMap<Vec<u128>, Policy>,
     changes: BTreeMap<[u16; 3], Change>,
-    uplinks: BTreeMap<u16, Option<u8>>,
-    downlinks: BTreeMap<[u16; 2], u8>,
+    uplinks: BTreeMap<u16, (Option<u8>, u8)>,
+    downlinks: BTreeMap<[u16; 2], (u8, u8)>,
+    steps: BTreeMap<(Direction, u8, u16), u32>,
 }
+
+/// Rows of a class of rates.
+const STEPS: u16 = 256;
 
 /// The parts that have policies of their own.
 const PARTS: [Part; 3] = [Part::Pdr, Part::Far, Part::Qer];
@@ -64,6 +78,7 @@ impl Tables {
             changes: BTreeMap::new(),
             uplinks: BTreeMap::new(),
             downlinks: BTreeMap::new(),
+            steps: BTreeMap::new(),
         }
     }
 
@@ -109,17 +124,32 @@ impl Tables {
         self.changes.insert([uplink, downlink, policy], change);
     }
 
-    /// Packets of sessions with this policy may leave, those with this QFI or all of them.
-    pub fn open_uplink(&mut self, policy: u16, qfi: Option<u8>) {
-        self.uplinks.insert(policy, qfi);
+    /// Packets of sessions with this policy may leave, those with this QFI or all of them, at the rate of this class; 0: at any.
+    pub fn open_uplink(&mut self, policy: u16, qfi: Option<u8>, rate: u8) {
+        self.uplinks.insert(policy, (qfi, rate));
     }
 
-    /// Packets to UEs of sessions with these policies may leave, with this QFI. The first one has the QER.
-    pub fn open_downlink(&mut self, uplink: u16, downlink: u16, qfi: u8) {
-        self.downlinks.insert([uplink, downlink], qfi);
+    /// Packets to UEs of sessions with these policies may leave, with this QFI, at the rate of this class; 0: at any. The first policy has the QER.
+    pub fn open_downlink(&mut self, uplink: u16, downlink: u16, qfi: u8, rate: u8) {
+        self.downlinks.insert([uplink, downlink], (qfi, rate));
     }
 
-    pub(super) fn place(&self, ue: u32) -> Option<u32> {
+    /// A class of rates has this one: rows for packets of up to 2,047 octets, a row for each eight. Returns the rows: eights of octets, and steps.
+    /// `None`: at this rate such a packet takes more than 0.1 s, which the switch cannot police. The slowest is 188 kbit/s.
+    pub fn set_rate(
+        &mut self,
+        direction: Direction,
+        class: u8,
+        bits_per_second: u64,
+    ) -> Option<Vec<(u16, u32)>> {
+        let row = |eights: u16| Some((eights, step(eights * 8 + 7, bits_per_second)?));
+        let rows: Vec<_> = (0..STEPS).map(row).collect::<Option<_>>()?;
+        self.steps.extend(rows.iter().map(|(eights, step)| ((direction, class, *eights), *step)));
+        Some(rows)
+    }
+
+    /// The index of a session: the place of its UE's address in its pool.
+    pub fn place(&self, ue: u32) -> Option<u32> {
         let pool = self.pools.iter().find(|(net, _)| net.contains(&Ipv4Addr::from(ue)))?;
         Some(ue.wrapping_add(pool.1)).filter(|place| (*place as usize) < SESSIONS)
     }
@@ -137,13 +167,27 @@ impl Tables {
         smf.is_some_and(|(_, node)| is("form_node", "node", *node) && is("form_cp", "cp_address", host))
     }
 
-    pub(super) fn is_peer(&self, address: Ipv4Addr) -> bool {
+    /// The UE address of a session with this index; `None`: no pool has this place.
+    pub fn address(&self, index: u32) -> Option<Ipv4Addr> {
+        let address = |(net, offset): &(Ipv4Net, u32)| {
+            Some(Ipv4Addr::from(index.wrapping_sub(*offset))).filter(|ue| net.contains(ue))
+        };
+        self.pools.iter().find_map(address)
+    }
+
+    /// GNBs may have this address.
+    pub fn is_peer(&self, address: Ipv4Addr) -> bool {
         self.peers.iter().any(|net| net.contains(&address))
     }
 
+    /// The numbers of the Create PDR, FAR and Create QER of a message; 0: it has none, or one that was not admitted.
+    pub fn parts(&self, fields: &Fields) -> [u16; 3] {
+        let number = |(place, part)| self.parts.get(&(place, key(part, fields))).copied().unwrap_or(0);
+        [(0, PARTS[0]), (1, PARTS[1]), (2, PARTS[2])].map(number)
+    }
+
     fn message_key(&self, message: u8, length: u8, fields: &Fields) -> Vec<u128> {
-        let part = |(place, part)| self.parts.get(&(place, key(part, fields))).copied().unwrap_or(0).into();
-        let parts = (0..).zip(PARTS).map(part);
+        let parts = self.parts(fields).map(u128::from);
         [message.into(), length.into()].into_iter().chain(parts).chain(key(Part::Message, fields)).collect()
     }
 
@@ -155,26 +199,34 @@ impl Tables {
         self.changes.get(&[uplink, downlink, policy]).copied()
     }
 
-    pub(super) fn is_uplink_open(&self, policy: u16, qfi: u8) -> bool {
-        self.uplinks.get(&policy).is_some_and(|only| only.is_none_or(|only| only == qfi))
+    /// The class of the rate of packets with this QFI; `None`: they do not leave.
+    pub(super) fn uplink_rate(&self, policy: u16, qfi: u8) -> Option<u8> {
+        let (only, rate) = *self.uplinks.get(&policy)?;
+        only.is_none_or(|only| only == qfi).then_some(rate)
     }
 
-    pub(super) fn downlink_qfi(&self, uplink: u16, downlink: u16) -> Option<u8> {
+    /// QFI and class of the rate.
+    pub(super) fn downlink(&self, uplink: u16, downlink: u16) -> Option<(u8, u8)> {
         self.downlinks.get(&[uplink, downlink]).copied()
     }
 
-    /// Eight bits that tell requests of one number apart. A switch has a CRC here.
+    pub(super) fn step(&self, direction: Direction, rate: u8, octets: u16) -> Option<u32> {
+        self.steps.get(&(direction, rate, octets >> 3)).copied()
+    }
+
+    /// Eight bits that tell requests of one number apart: of a CRC-16, as on BMv2. Tofino has a CRC-8 here.
     pub(super) fn digest(&self, from: SocketAddrV4, message: u8, seid: [u32; 2], fields: &Fields) -> u8 {
-        let parts = (0..).zip(PARTS).map(|(place, part)| {
-            u32::from(self.parts.get(&(place, key(part, fields))).copied().unwrap_or(0))
-        });
-        let values = ["ue", "peer_teid", "peer"].map(|name| fields.get(name) as u32);
+        let [high, low] = seid;
         let smf = self.smf(*from.ip()).unwrap_or(0);
-        let words = [u32::from(*from.ip()), from.port().into(), message.into(), smf].into_iter().chain(seid);
-        let octets = words.chain(parts).chain(values).flat_map(u32::to_be_bytes);
-        let hash =
-            octets.fold(0x811c_9dc5_u32, |hash, octet| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193));
-        (hash ^ hash >> 16 ^ hash >> 8 ^ hash >> 24) as u8
+        let [ue, teid, peer] = ["ue", "peer_teid", "peer"].map(|name| fields.get(name) as u32);
+        let octets = from.ip().octets().into_iter().chain(from.port().to_be_bytes()).chain([message]);
+        let octets = octets.chain([high, low, smf].into_iter().flat_map(u32::to_be_bytes));
+        let octets = octets.chain(self.parts(fields).into_iter().flat_map(u16::to_be_bytes));
+        let octets = octets.chain([ue, teid, peer].into_iter().flat_map(u32::to_be_bytes));
+        let octets = octets.chain((fields.get("far_id") as u16).to_be_bytes());
+        octets.fold(0_u16, |crc, octet| {
+            (0..8).fold(crc ^ u16::from(octet), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xa001 } else { 0 })
+        }) as u8
     }
 }
 
