@@ -926,9 +926,9 @@ fn the_software_writes_what_the_switch_finds() {
         assert_eq!(world.left(MISS), [UPLINK.tag(9), packet.octets()].concat());
         // Before the first packet the software has granted nothing.
         if number == 0 {
-            world.close_unsaved(UPLINK)
+            world.close_unsaved(UPLINK);
         } else {
-            world.save_and_close(UPLINK, 0, 0)
+            world.save_and_close(UPLINK, 0, 0);
         }
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
         assert_eq!(software.process(now, &ingress, &frame[14 + 28..], &mut sent), Disposition::Forwarded);
