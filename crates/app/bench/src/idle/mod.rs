@@ -14,6 +14,8 @@ use causeway_fastpath::FastPath;
 use causeway_hybrid::{ByRate, Config, Hybrid, Thresholds};
 use causeway_packet::{BATCH, Batch};
 use causeway_slowpath::Limits;
+use causeway_switch::backend::LocalSwitch;
+use causeway_switch::model::Timing;
 use causeway_types::{Seid, Span, Teid};
 use clap::{Args, ValueEnum};
 use fastrand::Rng;
@@ -99,8 +101,11 @@ const CHUNK: usize = 16 * BATCH;
 /// Octets of a session with packets in memory, at least: to see whether there is enough.
 const IN_MEMORY: u64 = 1700;
 
-/// Rules that a switch with all of them holds.
-const SWITCH_RULES: usize = 1 << 20;
+/// Between two packets of a rule that is moved to the switch: longer than a packet stays in the software.
+const GAP: Span = Span::from_millis(2);
+
+/// The interval between readings of the switch's counters.
+const READING: Span = Span::from_millis(500);
 
 /// Measures each storage.
 ///
@@ -118,7 +123,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         };
     }
     let conditions = Conditions::here(IoCost::Net)
-        .with("sessions", "of one profile, with an MBR and a volume threshold, established and connected by PFCP, in memory")
+        .with("sessions", sessions_are(options.plane))
         .with("memory", "growth of the resident memory of the process, N4 and data plane; files in the page cache are not in it")
         .with("first packet", "a batch of one packet for a random session that was idle since its first packets, until it is sent; time of the wall")
         .with("stall", "the longest time within it that the packet thread handles nothing else");
@@ -134,6 +139,18 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         }
     }
     Ok(vec![report])
+}
+
+const fn sessions_are(plane: IdlePlane) -> &'static str {
+    match plane {
+        IdlePlane::Fastpath => {
+            "of one profile, with an MBR and a volume threshold, established and connected by PFCP, in memory"
+        }
+        // A switch has fewer meters than rules, and TEIDs of 24 bits.
+        IdlePlane::Hybrid => {
+            "of one profile, with a volume threshold, without an MBR, with TEIDs of the SMF, established and connected by PFCP, in memory"
+        }
+    }
 }
 
 impl Options {
@@ -206,6 +223,7 @@ fn drop_cached(folder: &Path) -> io::Result<()> {
 /// N4 and a data plane with sessions.
 struct World {
     environment: Environment,
+    plane: IdlePlane,
     teids: Vec<Teid>,
     sequence: u32,
     batch: Batch,
@@ -292,11 +310,12 @@ impl World {
         }
         let plane: Box<dyn PacketEngine> = match options.plane {
             IdlePlane::Fastpath => Box::new(software),
-            IdlePlane::Hybrid => behind_switch(software, limits)?,
+            IdlePlane::Hybrid => behind_switch(software, limits, 2 * options.sessions.0 as usize)?,
         };
         let environment = Environment::with_plane(sessions, Some(plane));
         Ok(Self {
             environment,
+            plane: options.plane,
             teids: Vec::with_capacity(sessions as usize),
             sequence: 0,
             batch: Batch::new(),
@@ -319,7 +338,12 @@ impl World {
     /// Establishes all sessions, and connects them to a gNB.
     fn establish(&mut self, sessions: u32, dormant: u32, progress: &mut Progress) -> Result<(), BenchError> {
         let all = sessions + dormant;
-        let how = requests::Establishments { variant: RequestVariant::UpfTeids, n3: packets::UPF };
+        let variant = match self.plane {
+            IdlePlane::Fastpath => RequestVariant::UpfTeids,
+            IdlePlane::Hybrid => RequestVariant::SmfTeids,
+        };
+        let is_limited = self.plane == IdlePlane::Fastpath;
+        let how = requests::Establishments { variant, n3: packets::UPF, is_limited };
         for first in (0..all).step_by(GROUP as usize) {
             progress.set_progress(first.into(), all.into());
             let numbers = first..all.min(first + GROUP);
@@ -328,7 +352,13 @@ impl World {
             self.environment.prepare(&group);
             let answers = &self.environment.answers;
             let seids: Vec<Seid> = answers.iter().filter_map(|answer| up_seid(answer)).collect();
-            self.teids.extend(answers.iter().filter_map(|answer| uplink_teid(answer)));
+            match variant {
+                RequestVariant::SmfTeids => {
+                    self.teids
+                        .extend(numbers.clone().filter_map(|number| Teid::new(requests::smf_teid(number))));
+                }
+                _ => self.teids.extend(answers.iter().filter_map(|answer| uplink_teid(answer))),
+            }
             let connect: Vec<_> = numbers
                 .zip(&seids)
                 .map(|(number, seid)| requests::handover(*seid, number, 0, self.next_sequence()))
@@ -343,16 +373,21 @@ impl World {
         Ok(())
     }
 
-    /// The first packets of all sessions, in both directions. Between the groups the time passes, so that earlier ones are idle.
+    /// The first packets of all sessions, in both directions. Between the groups the time passes, so that earlier ones are idle. With a
+    /// switch the first packet moves its rule there, the second one begins the gap, and the third one is forwarded there.
     fn first_packets(&mut self, sessions: u32, progress: &mut Progress) -> Result<(), BenchError> {
         progress.stage("idle: a flow of each session");
         for first in (0..sessions).step_by(GROUP as usize) {
             progress.set_progress(first.into(), sessions.into());
-            for number in first..sessions.min(first + GROUP) {
-                self.one_packet(number, true)?;
-                self.one_packet(number, false)?;
+            let rounds = if self.plane == IdlePlane::Hybrid { 3 } else { 1 };
+            for _ in 0..rounds {
+                for number in first..sessions.min(first + GROUP) {
+                    self.one_packet(number, true)?;
+                    self.one_packet(number, false)?;
+                }
+                self.pass(GAP);
             }
-            self.pass(Span::from_millis(500));
+            self.pass(READING);
         }
         Ok(())
     }
@@ -369,10 +404,10 @@ impl World {
         self.environment.now = until;
     }
 
-    /// Until no more sessions become idle, and the file has all of them.
+    /// Until no more sessions become idle, and the file has all of them. Without a file there is nothing to wait for.
     fn settle(&mut self) {
         let mut moved = None;
-        loop {
+        while self.plane().cold_storage().is_some() {
             self.pass(IDLE * 2);
             let Some(state) = self.plane().cold_storage() else { return };
             if state.waiting > 0 {
@@ -483,16 +518,24 @@ impl World {
 }
 
 /// The fast path behind a switch that takes each rule with traffic.
-fn behind_switch(software: FastPath, limits: Limits) -> Result<Box<dyn PacketEngine>, BenchError> {
+fn behind_switch(
+    software: FastPath,
+    limits: Limits,
+    rules: usize,
+) -> Result<Box<dyn PacketEngine>, BenchError> {
+    let cannot = |error: &dyn std::error::Error| {
+        BenchError::io("set the switch up")(io::Error::other(error.to_string()))
+    };
     let config = Config {
-        capacity: SWITCH_RULES,
+        capacity: rules,
         changes_per_second: u32::MAX,
-        read_interval: Some(Span::from_millis(100)),
+        read_interval: Some(READING),
         ..Config::default()
     };
+    // Insertions come before deletions, and accounting alternates between two tables.
+    let local = LocalSwitch::with_rules(&topology(), limits, Timing::INSTANT, 2 * rules);
+    let local = local.map_err(|error| cannot(&error))?;
     let placement = Box::new(ByRate::new(Thresholds { up: 1, down: 0, ..Thresholds::at(0) }));
-    let hybrid = Hybrid::new(&topology(), limits, Box::new(software), placement, config);
-    hybrid
-        .map(|hybrid| Box::new(hybrid) as Box<dyn PacketEngine>)
-        .map_err(|error| BenchError::io("set the switch up")(io::Error::other(error.to_string())))
+    let hybrid = Hybrid::with_driver(local, |model| model, Box::new(software), placement, config);
+    hybrid.map(|hybrid| Box::new(hybrid) as Box<dyn PacketEngine>).map_err(|error| cannot(&error))
 }

@@ -171,7 +171,7 @@ impl BenchSetup {
         let seids = Vec::with_capacity(sessions as usize);
         let resident = resident_memory();
         let world = Environment::new(sessions, plane)?;
-        let establishments = Establishments { variant, n3: environment::UPF_N3 };
+        let establishments = Establishments { variant, n3: environment::UPF_N3, is_limited: true };
         let alone = DecodeOnly::new(&establishments.request(0, 0));
         let operations = options.operation.clone();
         let sequence = seed;

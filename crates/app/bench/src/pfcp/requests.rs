@@ -54,6 +54,8 @@ pub(crate) struct Establishments {
     pub(crate) variant: RequestVariant,
     /// Our address on N3, where the SMF chooses tunnels.
     pub(crate) n3: Ipv4Addr,
+    /// Whether the session has a maximum bit rate.
+    pub(crate) is_limited: bool,
 }
 
 /// The tunnel of the session of this number, where the SMF chooses it.
@@ -63,7 +65,9 @@ pub(crate) const fn smf_teid(number: u32) -> u32 {
 
 /// As of an SMF that leaves the tunnels to the UPF, and asks for all sessions alike.
 pub(crate) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
-    Establishments { variant: RequestVariant::UpfTeids, n3: Ipv4Addr::UNSPECIFIED }.request(number, sequence)
+    let how =
+        Establishments { variant: RequestVariant::UpfTeids, n3: Ipv4Addr::UNSPECIFIED, is_limited: true };
+    how.request(number, sequence)
 }
 
 impl Establishments {
@@ -81,6 +85,7 @@ impl Establishments {
                 (choose, from.to_string(), 10_000 + u64::from(number))
             }
         };
+        let kbps = self.is_limited.then_some(kbps);
         establish(SMF, number, sequence, tunnel, &format!("permit out ip from {from} to assigned"), kbps)
     }
 }
@@ -96,10 +101,17 @@ pub(crate) fn establishment_from(
         Some((teid, addr)) => FTeid::Assigned { teid, addr: DualIp::from(addr) },
         None => FTeid::Choose { v4: true, v6: false, choose_id: Some(5) },
     };
-    establish(smf, number, sequence, tunnel, "permit out ip from any to assigned", 100_000)
+    establish(smf, number, sequence, tunnel, "permit out ip from any to assigned", Some(100_000))
 }
 
-fn establish(smf: Ipv4Addr, number: u32, sequence: u32, tunnel: FTeid, flow: &str, kbps: u64) -> Vec<u8> {
+fn establish(
+    smf: Ipv4Addr,
+    number: u32,
+    sequence: u32,
+    tunnel: FTeid,
+    flow: &str,
+    kbps: Option<u64>,
+) -> Vec<u8> {
     let dnn = Network::new("internet");
     let ue = |destination| UeIpAddress { ipv4: Some(ue(number)), destination, ..UeIpAddress::default() };
     let qfi = Qfi::from_low_bits(9);
@@ -148,9 +160,9 @@ fn establish(smf: Ipv4Addr, number: u32, sequence: u32, tunnel: FTeid, flow: &st
             ..CreateFar::new(FarId(2), ApplyAction::BUFF | ApplyAction::NOCP)
         },
     ];
-    let rate = Bitrate::from_kbps(kbps).unwrap_or_default();
+    let rate = |kbps| Bitrate::from_kbps(kbps).unwrap_or_default();
     let qer = CreateQer {
-        mbr: Some(Mbr { uplink: rate, downlink: rate }),
+        mbr: kbps.map(|kbps| Mbr { uplink: rate(kbps), downlink: rate(kbps) }),
         qfi: Some(qfi),
         ..CreateQer::new(QerId(1), GateStatus::OPEN)
     };

@@ -15,7 +15,7 @@ use causeway_model::{FlowAddress, FlowEnd};
 use causeway_packet::Flow;
 use causeway_types::{Direction, IpNet};
 
-use super::intervals::{Intervals, ValueMap};
+use super::intervals::{Intervals, Number, ValueMap};
 use super::{FirewallAction, FirewallRule, is_link_scoped};
 
 /// The fields of a packet that the firewall compares. The UE's side is `local`.
@@ -116,13 +116,17 @@ impl Chain {
 }
 
 /// Numbers that addresses of an IP version are.
-trait Address: Copy + Ord + Default {
+trait Address: Number {
+    const WIDTH: u32;
+
     /// The first and the last number of a prefix of this version; `None`: it is of the other version.
     fn ends(net: &IpNet) -> Option<RangeInclusive<Self>>;
     fn next(self) -> Option<Self>;
 }
 
 impl Address for u32 {
+    const WIDTH: u32 = 32;
+
     fn ends(net: &IpNet) -> Option<RangeInclusive<Self>> {
         let IpNet::V4(net) = net else { return None };
         Some(net.network().to_bits()..=net.broadcast().to_bits())
@@ -134,6 +138,8 @@ impl Address for u32 {
 }
 
 impl Address for u128 {
+    const WIDTH: u32 = 128;
+
     fn ends(net: &IpNet) -> Option<RangeInclusive<Self>> {
         let IpNet::V6(net) = net else { return None };
         Some(net.network().to_bits()..=net.broadcast().to_bits())
@@ -167,6 +173,9 @@ const fn port_number(port: u16) -> u32 {
     port as u32 + 1
 }
 
+/// Its bits.
+const PORT_BITS: u32 = 17;
+
 impl<T: Address> Family<T> {
     fn new(rules: &[&FirewallRule]) -> Self {
         let can_match = |end: &FlowEnd| match &end.address {
@@ -179,13 +188,13 @@ impl<T: Address> Family<T> {
             .filter(|it| can_match(&it.flow.remote) && can_match(&it.flow.local))
             .collect();
         let address = |end: fn(&FirewallRule) -> &FlowEnd| {
-            Field::new(&rules, |rule| match &end(rule).address {
+            Field::new(&rules, T::WIDTH, |rule| match &end(rule).address {
                 FlowAddress::Net(net) => Some(T::ends(net).into_iter().collect()),
                 FlowAddress::Any | FlowAddress::Assigned => None,
             })
         };
         let port = |end: fn(&FirewallRule) -> &FlowEnd| {
-            Field::new(&rules, |rule| {
+            Field::new(&rules, PORT_BITS, |rule| {
                 let number =
                     |range: &RangeInclusive<u16>| port_number(*range.start())..=port_number(*range.end());
                 let ports = &end(rule).ports;
@@ -201,7 +210,7 @@ impl<T: Address> Family<T> {
         Self {
             remote: address(|rule| &rule.flow.remote),
             local: address(|rule| &rule.flow.local),
-            protocol: Field::new(&rules, |rule| {
+            protocol: Field::new(&rules, u8::BITS, |rule| {
                 rule.flow.protocol.map(|protocol| vec![protocol.into()..=protocol.into()])
             }),
             remote_port: port(|rule| &rule.flow.remote),
@@ -278,9 +287,10 @@ struct Field<T> {
 }
 
 impl<T: Address> Field<T> {
-    /// `ranges` gives the numbers of a rule; `None`: all.
+    /// Numbers of so many bits; `ranges` gives those of a rule; `None`: all.
     fn new(
         rules: &[&FirewallRule],
+        number_bits: u32,
         ranges: impl Fn(&FirewallRule) -> Option<Vec<RangeInclusive<T>>>,
     ) -> Self {
         let ranges: Vec<Option<Vec<RangeInclusive<T>>>> = rules.iter().map(|rule| ranges(rule)).collect();
@@ -299,13 +309,13 @@ impl<T: Address> Field<T> {
             }
             interned.number_of(bits)
         };
-        let intervals = Intervals::new(bounds, class);
+        let intervals = Intervals::new(number_bits, bounds, class);
         Self { intervals, classes: interned.classes(words) }
     }
 
     #[inline]
     fn class(&self, number: T) -> Class<'_> {
-        self.classes.get(self.intervals.class(number))
+        if self.intervals.is_one() { Class::ALL } else { self.classes.get(self.intervals.class(number)) }
     }
 }
 
@@ -366,8 +376,11 @@ struct Class<'a> {
 }
 
 impl Class<'_> {
+    /// All rules, however many there are: the class of a field that no rule looks at.
+    const ALL: Self = Self { summary: u64::MAX, words: &[] };
+
     #[inline]
     fn word(&self, at: usize) -> u64 {
-        self.words.get(at).copied().unwrap_or_default()
+        self.words.get(at).copied().unwrap_or(u64::MAX)
     }
 }

@@ -64,7 +64,26 @@ impl LocalSwitch {
         limits: Limits,
         timing: Timing,
     ) -> Result<Self, UnknownProgram> {
-        let program = with_guards(&Program::from(&profiles::HIP4_HYBRID));
+        Self::with_rules(topology, limits, timing, 0)
+    }
+
+    /// The same, each of whose tables of rules has room for so many at least: more than a switch may hold.
+    ///
+    /// # Errors
+    /// The model does not run it.
+    pub fn with_rules(
+        topology: &Topology,
+        limits: Limits,
+        timing: Timing,
+        rules: usize,
+    ) -> Result<Self, UnknownProgram> {
+        let mut program = with_guards(&Program::from(&profiles::HIP4_HYBRID));
+        let of_rules: Vec<bool> = program.tables.iter().map(|table| program.has_rules(table)).collect();
+        let tables = program.tables.iter_mut().zip(of_rules);
+        let larger = tables.filter(|(table, of_rules)| *of_rules && table.name != table::ARMED_RULES);
+        larger.for_each(|(table, _)| table.size = table.size.max(rules));
+        let guards = program.tables.iter_mut().filter(|table| table.name == table::SOURCE_GUARD);
+        guards.for_each(|table| table.size = table.size.max(rules));
         let pipeline = Upf::new(&program, CPU, addresses(topology))?.with_software(SOFTWARE)?;
         let model = model::Config { timing, cpu_port: CPU, port_rate: None, queue_room: QUEUE };
         let model = Model::new(program.clone(), pipeline, model);

@@ -157,7 +157,9 @@ impl Kind {
 
     fn establishment(self, number: u32, sequence: u32) -> Vec<u8> {
         match self {
-            Self::Variant(variant) => Establishments { variant, n3: UPF_N3 }.request(number, sequence),
+            Self::Variant(variant) => {
+                Establishments { variant, n3: UPF_N3, is_limited: true }.request(number, sequence)
+            }
             Self::Simple { .. } => simple::establishment(self.smf(), number, sequence),
         }
     }
