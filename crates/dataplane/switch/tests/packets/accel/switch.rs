@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::Path;
-use std::process::Command;
 
 use causeway_accel::switch::{Fields, Part, parse};
 use causeway_switch::accel::{Direction, Entry, Op, Passage, SessionChange, Sessions, Tables, Verdict};
@@ -14,6 +12,7 @@ use causeway_types::{Ipv4Net, Time};
 
 use super::frames::{ETHERNET, GNB, MACS, SERVER, cpu_frame, ethernet, g_pdu, ipv4, udp};
 use crate::bmv2::SimpleSwitch;
+use crate::profiles::compile_main;
 use crate::runtime::octets;
 use crate::thrift::{Thrift, Value};
 use crate::{CPU, N3, N6};
@@ -270,13 +269,8 @@ struct Real {
 
 impl Real {
     fn start(own: Own) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let compiled = folder.path().join("accel.json");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/bmv2/accel.p4");
         // Random messages have more policies than a network.
-        let options = ["--std", "p4-16", "-DSIZE_POLICIES=4096", "-o"];
-        let compile = Command::new("p4c-bm2-ss").args(options).arg(&compiled).arg(source).output().unwrap();
-        assert!(compile.status.success(), "{}", String::from_utf8_lossy(&compile.stderr));
+        let compiled = compile_main("accel", "accel.p4", &["-DSIZE_POLICIES=4096".to_owned()]);
         let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, CPU]);
         let (smfs, written, parts) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut real = Self { thrift, switch, smfs, written, parts };
