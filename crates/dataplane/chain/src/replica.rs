@@ -115,6 +115,11 @@ impl<M: Machine> Replica<M> {
         self.last_request(key)
     }
 
+    /// All members have the state of a session, and a joining member that was reported as ready.
+    pub fn is_acknowledged(&self, key: &M::Key) -> bool {
+        self.records.get(key).is_some_and(|record| record.acknowledged)
+    }
+
     /// The sessions that a joining member has not acknowledged; `None` if this member is not the one that gives them. O(1).
     pub fn missing(&self) -> Option<usize> {
         self.transfer.as_ref().map(|transfer| transfer.missing.len())

@@ -1,5 +1,6 @@
 //! The configuration. Precedence: flag, environment, file, default. Every error states its origin and the remedy.
 
+mod chain;
 mod check;
 mod cold_storage;
 mod decode;
@@ -40,6 +41,7 @@ use crate::management::views::ConfigView;
 use causeway_file::FileError;
 
 pub use crate::data_planes::DataPlane;
+pub use chain::{COORDINATOR_PORT, Chain, MEMBER_PORT};
 pub use cold_storage::ColdStorage;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
@@ -98,6 +100,16 @@ impl Config {
             ConfigErrors(vec![ConfigError { origin: Self::origin(file, overrides, &key), key, problem }])
         };
         config.upf.traffic.classes.load().map_err(of_model)?;
+        let wrong = chain::check(&config.upf).into_iter();
+        let of_chain = |(key, problem): (String, Problem)| ConfigError {
+            origin: Self::origin(file, overrides, &key),
+            key,
+            problem,
+        };
+        let wrong: Vec<ConfigError> = wrong.map(of_chain).collect();
+        if !wrong.is_empty() {
+            return Err(ConfigErrors(wrong));
+        }
         Ok(config)
     }
 
