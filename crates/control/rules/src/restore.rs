@@ -102,9 +102,9 @@ mod tests {
 
     use super::*;
     use crate::Catalogue;
+    use crate::Tunnels;
     use crate::change::establish_with;
     use crate::testing::{SESSION, addresses, capabilities, changes, endpoints};
-    use crate::{Addresses, Tunnels};
 
     fn resources() -> Resources {
         Resources::new(Tunnels::new(1000, 3), addresses())

@@ -17,7 +17,7 @@ use crate::common::smf::{Smf, decode};
 use crate::common::until;
 use crate::network::GNB;
 
-/// Sessions at a time.
+/// Sessions at a time, unless the environment says otherwise.
 const SESSIONS: u32 = 3000;
 /// Requests without a response, at most.
 const OPEN: usize = 400;
@@ -109,6 +109,8 @@ struct World {
 
 impl World {
     fn new(address: Ipv4Addr, upf: SocketAddr) -> Self {
+        let sessions = std::env::var("CAUSEWAY_CHAIN_SESSIONS").ok().and_then(|text| text.parse().ok());
+        let sessions = sessions.unwrap_or(SESSIONS);
         let socket = UdpSocket::bind((address, 0)).unwrap();
         socket.connect(upf).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -125,8 +127,8 @@ impl World {
             socket,
             address,
             upf,
-            places: (0..SESSIONS).map(place).collect(),
-            idle: (0..SESSIONS as usize).collect(),
+            places: (0..sessions).map(place).collect(),
+            idle: (0..sessions as usize).collect(),
             open: HashMap::new(),
             sequence: 0,
             repeated: 0,

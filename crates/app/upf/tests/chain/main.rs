@@ -44,6 +44,10 @@ fn a_session_outlives_the_primary() {
         network.start_member(2);
         network.await_standby();
         let (mut smf, gnb, server) = (network.smf(), Gnb::at(GNB), Server::new());
+        let primary = network.primary();
+        let is_complete = || network.metric(primary, "causeway_chain_members").as_deref() == Some("2");
+        until("a complete chain in the metrics", is_complete);
+        assert_eq!(network.metric(primary, "causeway_chain_takeovers_total").as_deref(), Some("1"));
         assert!(smf.associate().is_accepted());
         let session = smf.establish_forwarding(UE, downlink(), GNB);
         let recovery = smf.recovery_of_upf();
@@ -126,6 +130,32 @@ fn the_primary_goes_on_alone() {
         for session in sessions {
             smf.forward(session, downlink(), GNB);
         }
+    });
+}
+
+// Input:  the primary is cut off from everybody, and its network comes back; then the member that took over is killed.
+// Output: the other one takes over; the first stops in the meantime, and joins again; the session is there each time.
+#[test]
+fn a_primary_that_is_cut_off_stops() {
+    in_namespace("a_primary_that_is_cut_off_stops", || {
+        let mut network = Network::with_silence(5);
+        network.start_member(1);
+        network.start_member(2);
+        network.await_standby();
+        let mut smf = network.smf();
+        assert!(smf.associate().is_accepted());
+        let session = smf.establish_forwarding(UE, downlink(), GNB);
+        let cut_off = network.primary();
+        network.set_connected(cut_off, false);
+        until("another primary", || network.primary() != cut_off);
+        network.await_primary();
+        smf.forward(session, downlink(), GNB);
+        until("the end of the first", || network.log(cut_off).contains("is outside in epoch"));
+        network.set_connected(cut_off, true);
+        network.await_standby();
+        network.kill_primary();
+        network.await_primary();
+        smf.forward(session, downlink(), GNB);
     });
 }
 

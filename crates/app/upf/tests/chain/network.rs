@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -10,8 +11,8 @@ use tempfile::TempDir;
 
 use crate::common::namespace::ip;
 use crate::common::smf::Smf;
-use crate::common::until;
-use crate::process::{COORDINATOR, MEMBER};
+use crate::common::{PATIENCE, until};
+use crate::process::{COORDINATOR, MEMBER, SILENCE};
 
 /// The service address, of N4, N3 and N6.
 pub(crate) const SERVICE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 10);
@@ -33,6 +34,8 @@ impl Drop for Process {
 /// The namespaces and processes.
 pub(crate) struct Network {
     folder: TempDir,
+    /// Seconds of silence after which a process has failed.
+    silence: u64,
     /// Processes that hold the namespaces of the members.
     holders: BTreeMap<u8, Process>,
     members: BTreeMap<u8, Process>,
@@ -40,7 +43,13 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// With members that only count as failed when they are killed: on a busy machine one that works may be silent for long.
     pub(crate) fn new() -> Self {
+        Self::with_silence(20)
+    }
+
+    /// With members that count as failed after so many seconds without a word.
+    pub(crate) fn with_silence(silence: u64) -> Self {
         ip("link add br0 type bridge");
         ip("addr add 10.0.0.1/24 dev br0");
         ip("addr add 10.0.0.2/24 dev br0");
@@ -48,7 +57,7 @@ impl Network {
         ip("addr add 198.51.100.1/32 dev lo");
         let folder = tempfile::tempdir().unwrap();
         let mut network =
-            Self { folder, holders: BTreeMap::new(), members: BTreeMap::new(), coordinator: None };
+            Self { folder, silence, holders: BTreeMap::new(), members: BTreeMap::new(), coordinator: None };
         for node in [1, 2] {
             network.add_namespace(node);
         }
@@ -111,7 +120,8 @@ impl Network {
              gtpu: {{server: [{{address: {SERVICE}}}]}}\n  session: [{{subnet: {pool}, gateway: {gateway}}}]\n  \
              metrics: {{server: [{{address: 10.0.0.{own}}}]}}\n  \
              chain: {{member: {node}, listen: 10.0.0.{own}, peer: 10.0.0.{other}, coordinator: 10.0.0.1, \
-             address: {SERVICE}, dev: eth0, timeout: 20s}}\n"
+             address: {SERVICE}, dev: eth0, timeout: {}s}}\n",
+            self.silence
         );
         fs::write(&file, text).unwrap();
         let log = File::options().create(true).append(true).open(self.log_file(node)).unwrap();
@@ -143,6 +153,7 @@ impl Network {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "process", "--nocapture"])
             .env(COORDINATOR, self.folder.path().join("chain"))
+            .env(SILENCE, self.silence.to_string())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
@@ -170,6 +181,26 @@ impl Network {
     /// Waits until both members are in the chain.
     pub(crate) fn await_standby(&self) {
         until("a standby", || self.has_standby());
+    }
+
+    /// The number of the primary.
+    pub(crate) fn primary(&self) -> u8 {
+        self.chain().0[0]
+    }
+
+    /// Cuts a member off from all others, or connects it again.
+    pub(crate) fn set_connected(&self, node: u8, is_connected: bool) {
+        ip(&format!("link set m{node} {}", if is_connected { "up" } else { "down" }));
+    }
+
+    /// A value of the metrics of a member; `None`: it serves none.
+    pub(crate) fn metric(&self, node: u8, name: &str) -> Option<String> {
+        let mut stream = TcpStream::connect((format!("10.0.0.{}", 10 + node).as_str(), 9098)).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: upf\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned)
     }
 
     /// Kills the process of a member.

@@ -10,11 +10,10 @@ use causeway_upf::service::{self, Owner};
 
 /// A member with this configuration file.
 pub(crate) const MEMBER: &str = "CAUSEWAY_TEST_CHAIN_MEMBER";
-/// On a busy machine a process that works may be silent for long; one that was killed is noticed at once.
-const SILENCE: Duration = Duration::from_secs(20);
-
 /// A coordinator with this file.
 pub(crate) const COORDINATOR: &str = "CAUSEWAY_TEST_CHAIN_COORDINATOR";
+/// The silence after which a member has failed for it, in seconds.
+pub(crate) const SILENCE: &str = "CAUSEWAY_TEST_CHAIN_SILENCE";
 
 struct Unchanging;
 
@@ -41,7 +40,11 @@ pub(crate) fn run() {
     }
     if let Ok(file) = std::env::var(COORDINATOR) {
         let _logs = causeway_upf::logging::init(&Config::default().logger).expect("logs");
+        let silence = std::env::var(SILENCE).ok().and_then(|text| text.parse().ok()).expect("seconds");
         let listen = SocketAddr::from(([10, 0, 0, 1], 8807));
-        panic!("the coordinator has ended: {:?}", coordinate(listen, Path::new(&file), SILENCE));
+        panic!(
+            "the coordinator has ended: {:?}",
+            coordinate(listen, Path::new(&file), Duration::from_secs(silence))
+        );
     }
 }
