@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use causeway_types::Transfer;
+
 /// An HTTP header field (RFC 9110 clause 5) of Header Enrichment: it can neither end its line nor change the
 /// framing of the message.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -56,6 +58,18 @@ fn is_token(name: &str) -> bool {
 fn is_value(value: &str) -> bool {
     let is_edge_blank = value.starts_with([' ', '\t']) || value.ends_with([' ', '\t']);
     !is_edge_blank && value.bytes().all(|octet| octet.is_ascii_graphic() || octet == b' ' || octet == b'\t')
+}
+
+impl Transfer for HttpField {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.name.put(out);
+        self.value.put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let (name, value): (String, String) = Transfer::take(input)?;
+        Self::new(name.as_bytes(), value.as_bytes())
+    }
 }
 
 #[cfg(test)]

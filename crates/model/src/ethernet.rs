@@ -1,6 +1,6 @@
 //! The Ethernet parts of rules (TS 29.244 clause 5.13).
 
-use causeway_types::MacAddr;
+use causeway_types::{MacAddr, Transfer};
 
 use super::SdfFilter;
 
@@ -105,6 +105,17 @@ pub struct Proxying {
     pub arp: bool,
     /// IPv6 Neighbour Solicitations.
     pub neighbour_solicitation: bool,
+}
+
+impl Transfer for MacRange {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.first, self.last).put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let (first, last) = Transfer::take(input)?;
+        Self::new(first, last)
+    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ mod rule_set;
 mod sdf;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod transfer;
 mod ue_mac;
 mod urr;
 mod usage;

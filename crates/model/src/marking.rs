@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_types::{Ppi, QfiSet};
+use causeway_types::{Ppi, QfiSet, Transfer};
 
 /// A DSCP for a Type of Service or Traffic Class, with its mask. The mask never covers the two ECN bits (TS 29.244
 /// clause 8.2.12, RFC 3168).
@@ -46,4 +46,14 @@ pub struct PagingPolicy {
     pub qfis: QfiSet,
     /// By DSCP, 0 to 63.
     pub ppis: BTreeMap<u8, Ppi>,
+}
+
+impl Transfer for TosMarking {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.value, self.mask).put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        Transfer::take(input).map(|(value, mask)| Self::new(value, mask))
+    }
 }

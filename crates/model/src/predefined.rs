@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use causeway_types::QfiSet;
+use causeway_types::{QfiSet, Transfer};
 
 use crate::{ApplicationId, SdfFilter};
 
@@ -64,5 +64,15 @@ impl PredefinedRules {
     /// The rules of this name; `None`: there are none.
     pub fn get(&self, name: &RuleName) -> Option<&Arc<[PredefinedRule]>> {
         self.0.get(name)
+    }
+}
+
+impl Transfer for RuleName {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        Transfer::take(input).map(Self)
     }
 }

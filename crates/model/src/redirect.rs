@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use causeway_types::Transfer;
+
 /// The actions of a FAR on packets before an outer header is added.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Steering {
@@ -94,6 +96,26 @@ impl fmt::Display for PolicyName {
 impl fmt::Debug for PolicyName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PolicyName(\"{self}\")")
+    }
+}
+
+impl Transfer for Url {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        Self::new(&String::take(input)?)
+    }
+}
+
+impl Transfer for PolicyName {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        Transfer::take(input).map(Self)
     }
 }
 

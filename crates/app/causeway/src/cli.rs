@@ -15,6 +15,7 @@ use crate::commands::associations::AssociationsArgs;
 use crate::commands::capture::CaptureArgs;
 use crate::commands::completion::CompletionArgs;
 use crate::commands::config::ShowArgs;
+use crate::commands::coordinator::CoordinatorArgs;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::drain::DrainArgs;
 use crate::commands::drops::DropsArgs;
@@ -300,6 +301,13 @@ pub(crate) enum Command {
                       Exit codes: 0 done, 1 no such page or folder, 2 wrong command line."
     )]
     Man(ManArgs),
+    /// Decide which of two daemons is the primary of their chain, until a signal ends it
+    #[command(
+        after_help = "Examples:\n  causeway coordinator --listen 198.51.100.3 --file /var/lib/causeway/chain\n\n\
+                      It runs on a third host; docs/chain.md says how to set up a chain.\n\n\
+                      Exit codes: 1 the address or the file cannot be used, 2 wrong command line."
+    )]
+    Coordinator(CoordinatorArgs),
     /// Serve memory over RoCEv2 to clients that keep state outside, until SIGTERM or SIGINT
     #[command(after_help = MEMORY_SERVER_HELP)]
     MemoryServer(MemoryServerArgs),

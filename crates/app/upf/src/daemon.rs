@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
 use causeway_ports::netlink::AddressMonitor;
-use causeway_types::{IdCipher, NodeId, TeidScheme, WallTime};
+use causeway_types::{IdCipher, NodeId, TeidScheme, WallClock, WallTime};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
 
+use crate::chain::ChainHead;
 use crate::clock::{Clock, system};
 use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
+use crate::control::replication::{Identity, identity};
 use crate::control::{self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, Stop};
 use crate::error::{ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
@@ -43,6 +45,7 @@ pub struct Daemon {
     in_force: watch::Receiver<Arc<Upf>>,
     access: Mutex<ManagementControl>,
     n4_addresses: Vec<SocketAddr>,
+    restored: Option<oneshot::Receiver<()>>,
 }
 
 /// A request of an operator, over the management API, that the owner of the daemon carries out: it knows the file of the
@@ -116,7 +119,22 @@ impl Daemon {
             warn!("{advice}");
         }
         let translation = open::address_translation(&config.upf)?;
-        Self::start_all(config, ports, translation, system)
+        Self::start_all(config, ports, (translation, None), system)
+    }
+
+    /// Starts the primary of a chain, with the state of the earlier one.
+    pub(crate) fn start_in_chain(config: &Config, head: ChainHead) -> Result<Self, StartError> {
+        let ports = open::ports(config)?;
+        let translation = open::address_translation(&config.upf)?;
+        Self::start_all(config, ports, (translation, Some(head)), system)
+    }
+
+    /// Waits until the sessions of an earlier primary are in the data plane.
+    pub(crate) async fn restored(&mut self) {
+        if let Some(restored) = self.restored.take() {
+            // Without a sender there are none, or the daemon has ended.
+            let _ = restored.await;
+        }
     }
 
     /// Starts with packet ports that the caller opened, one set for each worker: for example [`open::gtpu_ports`] with
@@ -137,18 +155,18 @@ impl Daemon {
         ports: Vec<PortSet>,
         wall: impl Fn() -> WallTime + Send + 'static,
     ) -> Result<Self, StartError> {
-        Self::start_all(config, ports, AddressTranslation::default(), wall)
+        Self::start_all(config, ports, (AddressTranslation::default(), None), wall)
     }
 
     fn start_all(
         config: &Config,
         mut ports: Vec<PortSet>,
-        translation: AddressTranslation,
+        (translation, head): (AddressTranslation, Option<ChainHead>),
         wall: impl Fn() -> WallTime + Send + 'static,
     ) -> Result<Self, StartError> {
         let clock = Clock::counting_from(wall());
         let mut budget = Budget::new(&config.upf)?;
-        let n4 = open::n4_sockets(&config.upf.pfcp)?;
+        let n4 = open::n4_sockets(&config.upf)?;
         let n4_ports = open::n4_ports(&config.upf.pfcp)?;
         let (management, access) = open::management_listeners(config)?;
         let told = open::told_n4_address(&config.upf.pfcp)?;
@@ -158,9 +176,17 @@ impl Daemon {
         let (reload, reloads) = mpsc::unbounded_channel();
         let (owner, requests) = mpsc::channel(OWNER_REQUESTS);
         let (end, ended) = oneshot::channel();
+        let (restored, is_restored) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
         let (routing, slices) = (routing(&config.upf), slices(&config.upf));
-        let secret = IdCipher::new(random());
+        // Another primary of the chain gave the SEIDs and TEIDs, and told SMFs when the UPF started.
+        let chain = head.map(|head| {
+            let new =
+                || Identity { recovery: WallClock::default().at(clock.anchor()).to_ntp(), secret: random() };
+            let identity = identity(&head.records).unwrap_or_else(new);
+            (head, identity)
+        });
+        let secret = IdCipher::new(chain.as_ref().map_or_else(random, |(_, identity)| identity.secret));
         let teids = TeidScheme::hidden(secret);
         let base = ports.first().map(PortSet::topology).unwrap_or_default();
         let address_monitor = AddressMonitor::open();
@@ -231,6 +257,8 @@ impl Daemon {
             owner,
             control_watch,
             pauses,
+            chain,
+            restored,
         };
         let mut state = control::state_machine(&given, budget.answers());
         budget.settle()?;
@@ -257,6 +285,7 @@ impl Daemon {
             in_force,
             access: Mutex::new(access),
             n4_addresses,
+            restored: Some(is_restored),
         })
     }
 

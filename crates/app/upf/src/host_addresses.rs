@@ -95,7 +95,9 @@ impl HostSnapshot {
                     self.addresses.iter().any(|(index, net)| *index == link.index && net.addr() == address)
                 };
                 let owners: Vec<&Link> = self.links.iter().filter(has_it).collect();
-                if !address.is_loopback() && owners.iter().all(|link| link.is_local_only) {
+                if !address.is_loopback()
+                    && owners.iter().all(|link| link.is_local_only || link.name == crate::chain::DEVICE)
+                {
                     let uplinks = devices.iter().filter_map(|name| self.index(name));
                     return InterfaceFilter::Not(sorted(uplinks.collect()));
                 }

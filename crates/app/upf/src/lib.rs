@@ -7,6 +7,8 @@
 //! - Each packet thread ([`worker`]) owns a data plane and its ports.
 //! - The management thread serves HTTP.
 //!
+//! With [`chain`] the daemon is one of two, and runs while it is the primary.
+//!
 //! The threads communicate over channels; the control thread reads the counters of the ports directly. [`service`]
 //! adds the signals of a process.
 //!
@@ -24,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chain;
 pub mod clock;
 pub mod config;
 mod control;

@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, interval};
 use tracing::{info, warn};
 
+use crate::chain::{ANNOUNCEMENTS, APART, ChainHead, ChainMember, ServiceAddresses};
 use crate::config::{Config, ConfigError, ConfigErrors, Level, Origin, Problem, Reloaded, Upf};
 use crate::daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
 use crate::error::{ReloadError, RunError, StartError};
@@ -73,7 +74,80 @@ pub fn run(
     }
     let daemon = start().map_err(ServiceError::Start)?;
     notifier.notify("READY=1");
-    runtime.block_on(until_end(daemon, signals, &notifier, owner)).map_err(ServiceError::Run)
+    runtime.block_on(until_end(daemon, &mut signals, &notifier, owner)).map_err(ServiceError::Run)
+}
+
+/// Runs a member of a chain: as [`run`] while it is the primary. Otherwise it keeps the records.
+///
+/// A signal ends the primary without a release of its associations while there is a standby, which goes on.
+///
+/// # Errors
+/// As for [`run`]. A member that cannot be the primary ends, so that the other one is.
+pub fn run_in_chain(
+    config: &Config,
+    mut member: ChainMember,
+    owner: &mut impl Owner,
+) -> Result<Totals, ServiceError> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(ServiceError::Signals)?;
+    let mut signals = {
+        let _context = runtime.enter();
+        Signals::listen().map_err(ServiceError::Signals)?
+    };
+    let notifier = SdNotifier::from_env();
+    if runtime.block_on(wait_for_interfaces(&config.upf, &mut signals, &notifier)).is_break() {
+        return Ok(Totals::default());
+    }
+    // A standby is a service that works.
+    notifier.notify("READY=1");
+    runtime.block_on(async {
+        loop {
+            notifier.notify("STATUS=not the primary of the chain");
+            tokio::select! {
+                () = member.primary() => {}
+                _ = signals.terminate.recv() => return Ok(Totals::default()),
+                _ = signals.interrupt.recv() => return Ok(Totals::default()),
+            }
+            let Some(head) = member.head() else { continue };
+            notifier.notify("STATUS=primary of the chain");
+            match be_primary(config, &mut member, head, (&mut signals, &notifier), owner).await? {
+                Some(totals) => return Ok(totals),
+                None => member.stopped(),
+            }
+        }
+    })
+}
+
+/// Runs the daemon of the primary. `None`: the member is not the primary any more.
+async fn be_primary(
+    config: &Config,
+    member: &mut ChainMember,
+    head: ChainHead,
+    (signals, notifier): (&mut Signals, &SdNotifier),
+    owner: &mut impl Owner,
+) -> Result<Option<Totals>, ServiceError> {
+    let mut daemon = Daemon::start_in_chain(config, head).map_err(ServiceError::Start)?;
+    daemon.restored().await;
+    // Only now packets arrive: each finds its session.
+    let addresses = ServiceAddresses::take(&config.upf.chain).map_err(|source| {
+        ServiceError::Start(StartError::Port { key: "upf.chain.address".into(), source })
+    })?;
+    let announcing = async {
+        for _ in 0..ANNOUNCEMENTS {
+            addresses.announce();
+            tokio::time::sleep(APART).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let view = member.view();
+    let has_standby = || view.status().members.len() > 1;
+    tokio::select! {
+        end = until_end_in_chain(daemon, signals, notifier, owner, has_standby) => {
+            end.map(Some).map_err(ServiceError::Run)
+        }
+        // Dropping the daemon stops it, and the addresses go with this scope.
+        () = member.replaced() => Ok(None),
+        () = announcing => Ok(None),
+    }
 }
 
 /// How often the host is asked for what is missing.
@@ -128,12 +202,23 @@ impl Signals {
 }
 
 async fn until_end(
-    mut daemon: Daemon,
-    mut signals: Signals,
+    daemon: Daemon,
+    signals: &mut Signals,
     notifier: &SdNotifier,
     owner: &mut impl Owner,
 ) -> Result<Totals, RunError> {
-    let [mut user1, mut user2] = signals.user;
+    until_end_in_chain(daemon, signals, notifier, owner, || false).await
+}
+
+/// `is_continued`: another member of the chain goes on with the sessions.
+async fn until_end_in_chain(
+    mut daemon: Daemon,
+    signals: &mut Signals,
+    notifier: &SdNotifier,
+    owner: &mut impl Owner,
+    is_continued: impl Fn() -> bool,
+) -> Result<Totals, RunError> {
+    let Signals { terminate, interrupt, hang_up, user: [user1, user2] } = signals;
     let mut requests = daemon.owner_requests();
     let mut stopping = false;
     let mut alive = notifier.watchdog().map(|patience| interval(patience / 3));
@@ -147,7 +232,7 @@ async fn until_end(
                 }
                 continue;
             }
-            _ = signals.hang_up.recv() => {
+            _ = hang_up.recv() => {
                 notifier.notify("RELOADING=1");
                 // Its errors are in the log.
                 let _ = reload(&daemon, owner).await;
@@ -174,10 +259,13 @@ async fn until_end(
                 ignored("SIGUSR2");
                 continue;
             }
-            _ = signals.terminate.recv() => {}
-            _ = signals.interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
         }
-        if stopping {
+        if is_continued() {
+            info!("stopping; the standby of the chain goes on");
+            daemon.stop_now();
+        } else if stopping {
             warn!("second signal: stopping immediately");
             daemon.stop_now();
         } else {

@@ -52,6 +52,8 @@ pub struct Config {
     pub teid_pools: Vec<TeidPool>,
     /// The UE address pools to allocate from (feature UEIP), the preferred pools first.
     pub address_pools: Vec<AddressPool>,
+    /// SMFs may provision PFDs (features PFDM and PFDE); `false`: another member of a chain would not have them.
+    pub pfds: bool,
     /// How long a released UE address is in quarantine before it is allocated again.
     pub address_rest: Span,
     /// Upper bounds of all state that a peer can make grow.
@@ -84,6 +86,7 @@ impl Config {
             short_teids: false,
             teid_pools: Vec::new(),
             address_pools: Vec::new(),
+            pfds: true,
             address_rest: Span::from_secs(60),
             limits: Limits::default(),
         }

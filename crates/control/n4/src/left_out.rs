@@ -48,6 +48,16 @@ impl LeftOut {
     /// All of them.
     pub(crate) const ALL: Self = Self((1 << OMITTABLE.len()) - 1);
 
+    /// One bit for each.
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set of these bits; others mean nothing.
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self(bits & Self::ALL.0)
+    }
+
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -65,7 +65,7 @@ pub use config::{
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use labels::{cause_label, message_label};
-pub use n4::N4;
+pub use n4::{N4, RestoreError};
 pub use notice::{
     DiscardReason, DownReason, Level, LossReason, Notice, NoticeFields, RefusalReason, ReleaseReason,
     SetupFailure,

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use causeway_dataplane::ApplyError;
 use causeway_model::{Applications, Plan};
 use causeway_pfcp::MessageType;
-use causeway_types::Seid;
+use causeway_types::{Seid, Transfer};
 
+use crate::transaction::RequestKey;
 use crate::{Counters, LossReason, MessageResult, Notice};
 
 /// One action. Actions are ordered: a later one may depend on an earlier one.
@@ -69,6 +70,15 @@ impl fmt::Display for ApplyId {
 pub(crate) struct Outputs {
     queue: VecDeque<Output>,
     counters: Counters,
+    /// Cached responses for another member of a chain; `None`: there is none.
+    kept: Option<VecDeque<Vec<u8>>>,
+}
+
+/// The response to a request, as another member of a chain caches it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeptResponse {
+    pub(crate) key: RequestKey,
+    pub(crate) octets: Vec<u8>,
 }
 
 impl Outputs {
@@ -80,6 +90,24 @@ impl Outputs {
     /// The counters since the start.
     pub(crate) const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Keeps each response that is cached for [`Outputs::next_kept`].
+    pub(crate) fn keep_responses(&mut self) {
+        self.kept.get_or_insert_default();
+    }
+
+    /// The next cached response.
+    pub(crate) fn next_kept(&mut self) -> Option<Vec<u8>> {
+        self.kept.as_mut()?.pop_front()
+    }
+
+    /// A response is cached.
+    #[inline]
+    pub(crate) fn cached(&mut self, key: &RequestKey, octets: &[u8]) {
+        if let Some(kept) = &mut self.kept {
+            kept.push_back(KeptResponse { key: *key, octets: octets.to_vec() }.to_octets());
+        }
     }
 
     pub(crate) fn push(&mut self, output: Output) {

@@ -145,6 +145,16 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Inserts an item at an index not before [`Slab::end`], with vacant slots in between. Nothing was ever removed. O(slots in between).
+    pub(crate) fn insert_behind(&mut self, index: u32, item: T) {
+        for vacant in self.end..index {
+            self.append(None);
+            self.free.push(vacant);
+        }
+        self.append(Some(item));
+        self.len += 1;
+    }
+
     /// Restores slots before this index that were cut off since, as vacant.
     #[cold]
     #[inline(never)]

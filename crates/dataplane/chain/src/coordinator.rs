@@ -83,8 +83,23 @@ impl Coordinator {
         true
     }
 
+    /// The last member of the chain has returned without its sessions: they are lost, and the chain begins again with it.
+    /// Returns whether there is a new configuration: not while the chain has other members, which have the sessions.
+    pub fn begin_again(&mut self, member: Member) -> bool {
+        let [last] = self.current.members.as_slice() else { return false };
+        if last.node != member.node || *last == member {
+            return false;
+        }
+        self.waiting.retain(|other| other.node != member.node);
+        // A member that was joining has nothing, and joins again.
+        let joining = self.current.joining.filter(|other| other.node != member.node);
+        self.install(Configuration { members: vec![member], joining, ..Configuration::default() });
+        true
+    }
+
     fn install(&mut self, next: Configuration) {
         let joining = next.joining.or_else(|| self.waiting.pop_front());
-        self.current = Configuration { epoch: Epoch(self.current.epoch.0 + 1), joining, ..next };
+        self.current =
+            Configuration { epoch: Epoch(self.current.epoch.0 + 1), joining, members: next.members };
     }
 }

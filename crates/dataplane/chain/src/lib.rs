@@ -10,6 +10,7 @@
 //! - [`Replica`]: one member. Its inputs are requests, messages of other members, and configurations.
 //! - [`Coordinator`]: decides who is in the chain, one [`Configuration`] after the other, each with its epoch.
 //! - [`Machine`]: what a request does to a session.
+//! - [`Frame`]: messages, configurations and what else members and a coordinator say, as octets of a stream.
 //!
 //! Nothing here does I/O or reads a clock. Messages between members may be lost, repeated and reordered; call
 //! [`Replica::audit`] periodically to send again what was not acknowledged. A member that returns after a failure has no
@@ -53,12 +54,14 @@
 
 mod configuration;
 mod coordinator;
+mod frame;
 mod machine;
 mod message;
 mod replica;
 
 pub use configuration::{Configuration, Epoch, Member, Version};
 pub use coordinator::Coordinator;
+pub use frame::{Frame, FrameError, MAX_FRAME, Octets, VERSION};
 pub use machine::{Executed, Machine};
 pub use message::{Message, Output, Update};
 pub use replica::{NotHead, OPEN_REQUESTS, Replica};

@@ -95,6 +95,36 @@ impl<M: Machine> Replica<M> {
         self.records.iter().filter_map(|(key, record)| Some((key, record.state.as_ref()?)))
     }
 
+    /// All records: session, state, `None` for one that was deleted, and the responses to its last requests, the oldest first.
+    pub fn records(&self) -> impl Iterator<Item = (&M::Key, Option<&M::State>, &[(u32, M::Answer)])> {
+        self.records.iter().map(|(key, record)| (key, record.state.as_ref(), record.answered.as_slice()))
+    }
+
+    /// The number of records, with those of deleted sessions. O(1).
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// There are no records. O(1).
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The sequence number of the last request of a session; also of one that was deleted.
+    pub fn last_sequence(&self, key: &M::Key) -> Option<u32> {
+        self.last_request(key)
+    }
+
+    /// All members have the state of a session, and a joining member that was reported as ready.
+    pub fn is_acknowledged(&self, key: &M::Key) -> bool {
+        self.records.get(key).is_some_and(|record| record.acknowledged)
+    }
+
+    /// The sessions that a joining member has not acknowledged; `None` if this member is not the one that gives them. O(1).
+    pub fn missing(&self) -> Option<usize> {
+        self.transfer.as_ref().map(|transfer| transfer.missing.len())
+    }
+
     /// The version of a session; also of one that was deleted, until [`Replica::forget`].
     pub fn version(&self, key: &M::Key) -> Option<Version> {
         self.records.get(key).map(|record| record.version)

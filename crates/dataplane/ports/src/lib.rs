@@ -30,6 +30,7 @@
 #![deny(unsafe_code)]
 
 mod advertised;
+pub mod announce;
 pub mod capture;
 mod counters;
 mod error;

@@ -6,6 +6,7 @@
 //! - Identifiers: [`Seid`], [`Teid`], [`PdrId`], [`FarId`], [`QerId`], [`UrrId`], [`BarId`], [`Qfi`].
 //! - Addresses: [`FSeid`], [`FTeid`], [`DualIp`], [`NodeId`], [`NetworkInstance`], [`IpNet`], [`MacAddr`].
 //! - Quantities: [`Volume`] in octets and packets, [`Bitrate`] in kbit/s.
+//! - Transfer between members of a chain: [`Transfer`].
 //! - Time: [`Time`] is the monotonic clock, [`WallTime`] the wall clock, [`WallClock`] converts between both.
 //!
 //! ```
@@ -35,6 +36,7 @@ mod qfi;
 mod slice;
 mod teid_scheme;
 mod time;
+mod transfer;
 mod trigger;
 mod volume;
 
@@ -49,5 +51,6 @@ pub use qfi::{Qfi, QfiSet};
 pub use slice::SNssai;
 pub use teid_scheme::TeidScheme;
 pub use time::{NtpSeconds, Span, Time, WallClock, WallTime};
+pub use transfer::{Transfer, put_list};
 pub use trigger::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use volume::{Bitrate, Direction, Volume};

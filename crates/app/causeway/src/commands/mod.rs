@@ -5,6 +5,7 @@ mod bench;
 pub(crate) mod capture;
 pub(crate) mod completion;
 pub(crate) mod config;
+pub(crate) mod coordinator;
 mod demo;
 pub(crate) mod doctor;
 pub(crate) mod drain;
@@ -46,6 +47,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Config { command } => config::run(command),
+        Command::Coordinator(args) => coordinator::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Bench(args) => bench::run(&args),
         Command::Experiment(args) => experiment::run(&args),

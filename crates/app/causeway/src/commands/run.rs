@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use causeway_upf::chain::ChainMember;
 use causeway_upf::config::{Config, ConfigErrors, Level, Origin};
 use causeway_upf::logging::{self, LogControl};
 use causeway_upf::service::{self, Owner};
@@ -23,7 +24,16 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
     info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
     let mut owner = Process { args, logs: logs.clone() };
-    let code = match service::run(&config.upf, || start(&config), &mut owner) {
+    let result = match ChainMember::of(&config) {
+        Ok(None) => service::run(&config.upf, || start(&config), &mut owner),
+        Ok(Some(member)) => service::run_in_chain(&config, member, &mut owner),
+        Err(cause) => {
+            error!("upf.chain.listen: {cause}: give an address and port that are free on this host");
+            logs.flush();
+            return ExitCode::from(exit::FAILED);
+        }
+    };
+    let code = match result {
         Ok(totals) => {
             info!("stopped: {totals}");
             exit::OK

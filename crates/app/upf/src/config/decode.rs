@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use causeway_types::{IpNet, NodeId};
 
+use super::chain::Chain;
 use super::cold_storage::ColdStorage;
 use super::detection::{Application, Predefined};
 use super::ethernet;
@@ -81,6 +82,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         hybrid: upf.section("hybrid", HybridKeys::read),
         xplane: upf.section("xplane", XPlaneKeys::read),
         cold_storage: upf.section("cold_storage", ColdStorage::read),
+        chain: upf.section("chain", Chain::read),
         workers: upf.section("workers", Workers::read),
         routing: upf.section("routing", Routing::read),
         buffering: upf.section("buffering", buffering),

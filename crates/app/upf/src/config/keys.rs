@@ -335,6 +335,25 @@ pub const KEYS: &[Key] = &[
         "time without packets after which the state of a session moves to that folder",
     ),
     key(
+        "upf.chain.member",
+        "none",
+        "number of this daemon in a chain of two, 1 to 65535; without it there is no chain",
+    ),
+    key("upf.chain.listen", "none", "TCP address, and port if not 8806, to which the other member connects"),
+    key("upf.chain.peer", "none", "TCP address, and port if not 8806, of the other member"),
+    key("upf.chain.coordinator", "none", "TCP address, and port if not 8807, of `causeway coordinator`"),
+    key(
+        "upf.chain.address",
+        "none",
+        "service addresses, IPv4, comma-separated: those of N4, N3 and N6, which the primary has",
+    ),
+    key("upf.chain.dev", "none", "interfaces on which the primary announces them by ARP, comma-separated"),
+    key(
+        "upf.chain.timeout",
+        "500ms",
+        "silence after which the coordinator or the other member counts as failed; the same as its --timeout",
+    ),
+    key(
         "upf.workers.count",
         "1",
         "number of packet threads, each with its own sessions, or auto; more than 1 requires mode udp or af_xdp",

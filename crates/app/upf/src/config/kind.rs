@@ -89,7 +89,7 @@ macro_rules! kinds {
 
 // A parser of integers is a `Number`, but for ports and octets.
 kinds! {
-    String, PathBuf, NodeId, FlowDescription, Pattern, RedirectTo, AcceptFrom, Memory, Vec<IpAddr>, Vec<usize>, WorkerCount,
+    String, PathBuf, NodeId, FlowDescription, Pattern, RedirectTo, AcceptFrom, Memory, Vec<IpAddr>, Vec<Ipv4Addr>, Vec<String>, Vec<usize>, WorkerCount,
     SocketAddr, FirewallRules, FlowRate, u32;
     bool => Kind::Flag,
     u16 => Kind::Number(1..=65_535),

@@ -3,6 +3,7 @@
 //! A key is declared where `decode` reads it, with what is legal, and once in [`KEYS`] with its meaning: file, flags, environment, help,
 //! JSON Schema and reference follow from these.
 
+mod chain;
 mod check;
 mod cold_storage;
 mod decode;
@@ -45,6 +46,7 @@ use crate::management::views::ConfigView;
 use causeway_file::FileError;
 
 pub use crate::data_planes::DataPlane;
+pub use chain::{COORDINATOR_PORT, Chain, MEMBER_PORT};
 pub use cold_storage::ColdStorage;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
@@ -105,6 +107,16 @@ impl Config {
             ConfigErrors(vec![ConfigError { origin: Self::origin(file, overrides, &key), key, problem }])
         };
         config.upf.traffic.classes.load().map_err(of_model)?;
+        let wrong = chain::check(&config.upf).into_iter();
+        let of_chain = |(key, problem): (String, Problem)| ConfigError {
+            origin: Self::origin(file, overrides, &key),
+            key,
+            problem,
+        };
+        let wrong: Vec<ConfigError> = wrong.map(of_chain).collect();
+        if !wrong.is_empty() {
+            return Err(ConfigErrors(wrong));
+        }
         Ok(config)
     }
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
+use super::chain::Chain;
 use super::cold_storage::ColdStorage;
 use super::detection::{Application, Predefined};
 use super::enums::{GtpuMode, Level, LogFormat, N6Mode, WhenFull};
@@ -115,6 +116,8 @@ pub struct Upf {
     pub xplane: XPlaneKeys,
     /// Where idle sessions keep their state.
     pub cold_storage: ColdStorage,
+    /// The chain of two daemons that this one is in.
+    pub chain: Chain,
     /// The packet threads.
     pub workers: Workers,
     /// The UPF as a router.
@@ -163,6 +166,7 @@ impl Default for Upf {
             hybrid: HybridKeys::default(),
             xplane: XPlaneKeys::default(),
             cold_storage: ColdStorage::default(),
+            chain: Chain::default(),
             workers: Workers::default(),
             routing: Routing::default(),
             buffering: Buffering::default(),

@@ -409,6 +409,17 @@ pub enum Problem {
         /// The rate that promotes a rule.
         promote_at: String,
     },
+    /// A member of a chain needs the key.
+    #[error("is missing: with upf.chain.member all keys of upf.chain are needed (docs/chain.md)")]
+    ChainKeyMissing,
+    /// A chain cannot have it.
+    #[error("is not possible with upf.chain.member (docs/chain.md): remove one of both")]
+    NotInChain,
+    /// Another member would not have the address.
+    #[error(
+        "with upf.chain.member it is one of upf.chain.address, which the primary has on whichever host it is"
+    )]
+    NotAServiceAddress,
     /// The data plane keeps all its state in memory.
     #[error("upf.dataplane {dataplane} keeps all sessions in memory: remove it, or use fastpath or hybrid")]
     NoColdStorage {

@@ -41,6 +41,12 @@ pub(super) fn shown_if_any<T: fmt::Display, S: Serializer>(
     }
 }
 
+/// A list as one comma-separated value.
+pub(super) fn words<T: fmt::Display, S: Serializer>(list: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    let texts: Vec<_> = list.iter().map(ToString::to_string).collect();
+    serializer.collect_str(&texts.join(", "))
+}
+
 /// Addresses as one comma-separated value.
 pub(super) fn addresses<S: Serializer>(ips: &[IpAddr], serializer: S) -> Result<S::Ok, S::Error> {
     let texts: Vec<_> = ips.iter().map(IpAddr::to_string).collect();

@@ -1,6 +1,6 @@
 //! Parsers of single values, with their errors.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use causeway_model::{FlowDescription, Pattern, Url};
@@ -123,6 +123,20 @@ pub(super) fn advertised(text: &str) -> Result<Vec<IpAddr>, Problem> {
         return Err(wrong(text, "an IPv4 address, an IPv6 address, or one of each"));
     }
     Ok(all)
+}
+
+/// Comma-separated IPv4 addresses of this host.
+pub(super) fn ipv4_addresses(text: &str) -> Result<Vec<Ipv4Addr>, Problem> {
+    let one = |word: &str| match own_address(word.trim())? {
+        IpAddr::V4(ip) => Ok(ip),
+        IpAddr::V6(_) => Err(wrong(text, "IPv4 addresses, comma-separated")),
+    };
+    text.split(',').map(one).collect()
+}
+
+/// Comma-separated names of interfaces.
+pub(super) fn devices(text: &str) -> Result<Vec<String>, Problem> {
+    text.split(',').map(|word| device(word.trim())).collect()
 }
 
 /// Comma-separated, distinct core numbers.

@@ -1,6 +1,6 @@
 //! What the control thread waits for.
 
-use std::future::ready;
+use std::future::{pending, ready};
 use std::sync::Arc;
 use std::{io, task};
 
@@ -39,6 +39,8 @@ pub(super) enum Input {
     ClockSet(WallClock),
     /// Kernel routes were written.
     Routed(RouteResult<ApplyId>),
+    /// The standby of the chain has so many changes.
+    Replicated(u64),
     /// The owner asks for a stop.
     Stop(Stop),
     /// The owner has a new configuration.
@@ -60,13 +62,15 @@ pub(super) struct Inputs {
     pub(super) reloads: mpsc::UnboundedReceiver<Reload>,
     /// Wakes the packet thread that receives N4.
     pub(super) packet_thread: task::Waker,
+    /// Numbers of changes that the standby of the chain has; `None`: there is no chain.
+    pub(super) acknowledgements: Option<mpsc::UnboundedReceiver<u64>>,
 }
 
 impl Inputs {
     /// The next input. `has_more`: datagrams are left at N4, whose arrival is not reported again.
     pub(super) async fn next(&mut self, has_more: bool) -> Input {
         let Self { arrivals, reports, timer, called, rung, asks, changes, wall, route_results, .. } = self;
-        let Self { stops, reloads, .. } = self;
+        let Self { stops, reloads, acknowledgements, .. } = self;
         loop {
             let is_set = tokio::select! {
                 arrived = async { if has_more { ready(Ok(())).await } else { arrivals.wait().await } } => {
@@ -80,6 +84,7 @@ impl Inputs {
                 () = changes.wait() => return Input::HostChanged,
                 () = wall.wait() => true,
                 result = route_results.next() => return Input::Routed(result),
+                Some(changes) = latest(acknowledgements) => return Input::Replicated(changes),
                 Some(stop) = stops.recv() => return Input::Stop(stop),
                 Some(reload) = reloads.recv() => return Input::Reload(reload),
             };
@@ -88,4 +93,14 @@ impl Inputs {
             }
         }
     }
+}
+
+/// The last of the numbers that have come; without end, if none will.
+async fn latest(numbers: &mut Option<mpsc::UnboundedReceiver<u64>>) -> Option<u64> {
+    let Some(numbers) = numbers else { return pending().await };
+    let mut last = numbers.recv().await?;
+    while let Ok(next) = numbers.try_recv() {
+        last = next;
+    }
+    Some(last)
 }

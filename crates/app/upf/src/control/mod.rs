@@ -11,6 +11,7 @@ mod log;
 mod networks;
 mod packet_thread;
 mod reload;
+pub(crate) mod replication;
 mod request_times;
 mod routes;
 mod settings;
@@ -34,6 +35,7 @@ use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Seid, Time, WallClock};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
 
+use crate::chain::ChainHead;
 use crate::clock::Clock;
 use crate::config::{Session, Upf};
 use crate::daemon::{OwnerRequest, Totals};
@@ -51,6 +53,7 @@ use inputs::{Input, Inputs};
 use kernel_routes::KernelRoutes;
 use log::Log;
 use networks::{Networks, OutsideAddress};
+use replication::{Identity, Replication};
 use request_times::RequestTimes;
 use routes::FramedRoutes;
 use sockets::{Arrivals, Sockets};
@@ -127,6 +130,10 @@ pub(crate) struct ControlInputs {
     pub(crate) control_watch: ControlWatch,
     /// The pauses of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
+    /// The chain whose primary this is, and what its primaries have in common; `None`: there is no chain.
+    pub(crate) chain: Option<(ChainHead, Identity)>,
+    /// Told when all sessions of an earlier primary are in the data plane.
+    pub(crate) restored: oneshot::Sender<()>,
 }
 
 /// The watchdog's access to the control thread.
@@ -179,6 +186,9 @@ pub(crate) async fn run(
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
     let shared = given.shared;
+    let begin = |(head, identity)| (Replication::new(head), identity);
+    let (mut replication, identity) = given.chain.map(begin).unzip();
+    let acknowledgements = replication.as_mut().map(Replication::acknowledgements);
     let called = Arc::new(Notify::new());
     let inputs = Inputs {
         arrivals,
@@ -193,6 +203,7 @@ pub(crate) async fn run(
         stops: given.stops,
         reloads: given.reloads,
         packet_thread: worker.waker_of_first(),
+        acknowledgements,
     };
     let control = Control {
         n4,
@@ -209,6 +220,10 @@ pub(crate) async fn run(
         left: VecDeque::new(),
         unlogged: Vec::new(),
         by_packet_thread: 0,
+        replication,
+        identity,
+        restored: Some(given.restored),
+        is_restoring: false,
         config: given.config,
         topology: given.topology,
         drained: Vec::new(),
@@ -288,6 +303,12 @@ pub(crate) struct Control {
     unlogged: Vec<Unlogged>,
     /// Datagrams that the packet thread has handled.
     by_packet_thread: u64,
+    /// What the standby of the chain gets; `None`: there is no chain.
+    replication: Option<Replication>,
+    identity: Option<Identity>,
+    /// Told once no plan of a restored session is in flight.
+    restored: Option<oneshot::Sender<()>>,
+    is_restoring: bool,
     /// The configuration in force.
     config: watch::Sender<Arc<Upf>>,
     /// The topology of the data plane, with the settings in force.
@@ -346,8 +367,10 @@ impl Control {
         match input {
             Input::Started => {
                 heartbeat.begin();
+                self.begin_replication();
                 self.look_for_heavy_hitters();
             }
+            Input::Replicated(changes) => self.replicated(changes),
             Input::Arrived(Ok(())) => self.receive(),
             Input::Arrived(Err(error)) => self.log_later(Unlogged::NotReceived(error)),
             Input::Reported(None) => return Some(Err(RunError::Panicked("packets"))),
@@ -466,6 +489,7 @@ impl Control {
                     latencies: self.times.status(),
                     session_limit: u64::from(self.session_limit),
                     by_packet_thread: self.by_packet_thread,
+                    chain: self.replication.as_ref().map(|it| it.view().status()),
                     ..views::status(&self.n4, dropped)
                 };
                 views::answer(&self.n4, status, ask);
@@ -580,7 +604,14 @@ impl Control {
                         self.events.datagram(self.clock.now(), self.n4.wall_clock(), to, &bytes);
                     }
                     self.log.message(|| self.clock.now(), "sends", to, &bytes);
-                    self.queue(to, bytes);
+                    let held = self.replication.as_mut();
+                    let leaves = match held {
+                        Some(replication) => replication.hold(to, bytes),
+                        None => Some((to, bytes)),
+                    };
+                    if let Some((to, bytes)) = leaves {
+                        self.queue(to, bytes);
+                    }
                 }
                 Output::Applications(applications) => {
                     self.worker.set_applications(&applications);
@@ -609,6 +640,7 @@ impl Control {
     /// completed before.
     fn next_output(&mut self) -> Option<Output> {
         loop {
+            self.replicate();
             if let Some(output) = self.left.pop_front().or_else(|| self.n4.poll_output()) {
                 return Some(output);
             }
@@ -616,6 +648,44 @@ impl Control {
                 Report::Applied(id, result) => self.applied(self.clock.now(), id, result),
                 Report::Event(_) | Report::Stopped(_) => {}
             }
+        }
+    }
+
+    /// The primary of a chain begins with the records of the earlier one.
+    fn begin_replication(&mut self) {
+        if let (Some(replication), Some(identity)) = (&mut self.replication, self.identity) {
+            replication.begin(self.clock.now(), &mut self.n4, identity);
+            self.is_restoring = true;
+        }
+    }
+
+    /// Records what has changed in N4. Nothing is sent before.
+    fn replicate(&mut self) {
+        let Some(replication) = &mut self.replication else { return };
+        let mut looks_at_associations = false;
+        while let Some(output) = self.n4.poll_output() {
+            looks_at_associations |= matches!(output, Output::Send { .. } | Output::Notice(_));
+            self.left.push_back(output);
+        }
+        replication.follow(&mut self.n4, looks_at_associations);
+        // No datagram has been received before.
+        if self.is_restoring && self.n4.plans_in_flight() == 0 {
+            self.is_restoring = false;
+            replication.restored(&mut self.n4);
+            if let Some(restored) = self.restored.take() {
+                // The owner may have ended.
+                let _ = restored.send(());
+            }
+        }
+    }
+
+    /// The standby has so many changes: datagrams that waited for them leave.
+    fn replicated(&mut self, changes: u64) {
+        if let Some(replication) = &mut self.replication {
+            replication.acknowledged(changes);
+        }
+        while let Some((to, octets)) = self.replication.as_mut().and_then(Replication::release) {
+            self.queue(to, octets);
         }
     }
 

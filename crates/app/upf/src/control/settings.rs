@@ -29,6 +29,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCiphe
         short_teids: upf.dataplane.has_switch(),
         teid_pools: upf.teid_pools(),
         address_pools: upf.session.iter().map(address_pool).collect(),
+        pfds: !upf.chain.is_on(),
         limits: n4::Limits {
             associations: upf.pfcp.max_associations as usize,
             sessions: upf.max_sessions as usize,
@@ -110,13 +111,13 @@ pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let config = config(&given.upf, given.node.clone(), given.told, start, given.secret);
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };
     config.limits.answer_octets = answers;
+    let recovery = WallClock::default().at(start).to_ntp();
+    let recovery = given.chain.as_ref().map_or(recovery, |(_, identity)| identity.recovery);
     config.address_pools = address_pools(&given.upf, &given.topology.host);
-    let mut n4 = N4::new(
-        config,
-        given.capabilities,
-        given.topology.endpoints(),
-        WallClock::default().at(start).to_ntp(),
-    );
+    let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), recovery);
+    if given.chain.is_some() {
+        n4.number_from(WallClock::default().at(start).to_ntp());
+    }
     for smf in targets(&given.upf) {
         n4.associate(given.clock.now(), smf);
     }

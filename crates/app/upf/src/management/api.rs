@@ -17,7 +17,7 @@ use super::server::{Management, ManagementRequest, Shared};
 use super::views::{
     Associations, EndedAssociation, ProblemView, RequestedRelease, SessionDetail, SessionPage,
 };
-use super::{capture, explain, heavy_hitters, operate, placement, switch, system, trace};
+use super::{capture, chain, explain, heavy_hitters, operate, placement, switch, system, trace};
 
 /// Maximum number of requests to the control thread for one page. If few sessions match, a page has fewer sessions than
 /// requested.
@@ -51,6 +51,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Management>> {
         .routes(routes!(heavy_hitters::heavy_hitters))
         .routes(routes!(switch::switch))
         .routes(routes!(placement::placement))
+        .routes(routes!(chain::chain))
         .routes(routes!(system::config))
         .routes(routes!(system::events))
         .routes(routes!(operate::reload))

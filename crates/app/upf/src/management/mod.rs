@@ -4,6 +4,7 @@
 mod access;
 mod api;
 mod capture;
+mod chain;
 mod connections;
 mod console;
 mod description;

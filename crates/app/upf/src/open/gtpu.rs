@@ -28,7 +28,7 @@ pub(super) fn open(upf: &Upf, sets: &mut [PortSet], segments: &mut VxlanEndpoint
     match gtpu.mode {
         GtpuMode::Udp => sets.iter_mut().try_for_each(|set| {
             let mut servers = gtpu.server.iter().enumerate();
-            servers.try_for_each(|(n, server)| open_udp(n, server, upf.offload, set))
+            servers.try_for_each(|(n, server)| open_udp(n, server, upf, set))
         }),
         GtpuMode::Tpacket | GtpuMode::AfXdp | GtpuMode::Vxlan => {
             let first = |n: usize, server: &GtpuServer| {
@@ -77,12 +77,15 @@ fn advertising(port: Box<dyn Port>, addresses: &[(IpAddr, Option<IpAddr>)]) -> B
 }
 
 /// A socket for each address.
-fn open_udp(n: usize, server: &GtpuServer, offload: bool, set: &mut PortSet) -> Result<(), StartError> {
+fn open_udp(n: usize, server: &GtpuServer, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
+    let offload = upf.offload;
     let all = addresses(&key(n), server.address, server.dev.as_deref())?;
     for (address, told) in advertised(&key(n), &all, &server.advertise)? {
         let socket = SocketAddr::new(address, server.port);
         let share = set.share();
-        let options = UdpOptions { dont_fragment: !server.fragment, offload, share, ..UdpOptions::default() };
+        let may_be_elsewhere = upf.chain.has(address);
+        let dont_fragment = !server.fragment;
+        let options = UdpOptions { dont_fragment, offload, share, may_be_elsewhere, ..UdpOptions::default() };
         let name = set.port_name(&format!("n3-{address}"));
         let port = UdpPort::bind(&name, socket, &options).map_err(failed(n))?;
         let descriptor = descriptor(&port).map_err(|source| StartError::Socket {

@@ -40,7 +40,8 @@ impl fmt::Display for Missing {
 /// where that cannot be told: then opening says what is wrong.
 pub(crate) fn first_missing(upf: &Upf) -> Option<Missing> {
     let n4 = (0..).zip(&upf.pfcp.server).find_map(|(n, server)| {
-        of_server(format!("upf.pfcp.server[{n}]"), server.address, server.dev.as_deref())
+        let is_here = !server.address.is_some_and(|ip| upf.chain.has(ip));
+        is_here.then(|| of_server(format!("upf.pfcp.server[{n}]"), server.address, server.dev.as_deref()))?
     });
     n4.or_else(|| of_packets(upf)).or_else(|| of_management(upf))
 }
@@ -56,6 +57,7 @@ fn of_packets(upf: &Upf) -> Option<Missing> {
         let address = server.address.filter(|_| upf.gtpu.mode == GtpuMode::Udp);
         let dev = server.dev.as_deref();
         match (address.or(server.address), dev) {
+            (Some(ip), _) if upf.chain.has(ip) => None,
             (Some(_), Some(dev)) => interface(format!("{key}.dev"), dev),
             _ => of_server(key, address, dev),
         }

@@ -3,6 +3,7 @@
 mod authorization;
 mod contact;
 mod heartbeat;
+mod record;
 mod recovery;
 mod release;
 mod setup;
@@ -11,6 +12,7 @@ mod table;
 mod targets;
 
 pub(crate) use contact::Contact;
+pub(crate) use record::AssociationRecord;
 pub(crate) use recovery::{Confirmed, PendingSetup, SentTimeStamp};
 use recovery::{RecoveryClaim, RecoveryClock};
 use release::ReleaseState;

@@ -12,6 +12,7 @@ mod reports;
 mod session_requests;
 mod shutdown;
 mod smf_sets;
+mod transfer;
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -34,6 +35,7 @@ use crate::view::{AssociationView, SessionView};
 use crate::{Config, Output, SetupFailure};
 use pfds::Pfds;
 use shutdown::Phase;
+pub use transfer::RestoreError;
 
 /// The N4 interface of a UPF as one state machine, without sockets or clocks (TS 29.244).
 ///

@@ -45,7 +45,7 @@ impl N4 {
     /// Only the SMF that provisioned PFDs, or another one of its set, may change or remove them while it has an
     /// association.
     pub(crate) fn pfd_management(&mut self, now: Time, key: RequestKey, request: &PfdManagementRequest<'_>) {
-        if !self.sessions.can_detect_applications() {
+        if !self.sessions.takes_pfds() {
             let refusal =
                 RequestRefusal::new(Cause::ServiceNotSupported, RefusalReason::NoApplicationDetection);
             return self.transactions.refuse_node(now, key, refusal, &mut self.out);

@@ -105,6 +105,12 @@ impl N4 {
             }
             (PlanPurpose::Delete(key), result) => self.deleted(now, seid, key, change, result),
             (PlanPurpose::Modify(key, _), Err(error)) => self.not_changed(now, seid, key, change, &error),
+            (PlanPurpose::Restore, Ok(_)) => self.sessions.commit(seid, change),
+            // The notice of the failed plan names it.
+            (PlanPurpose::Restore, Err(_)) => {
+                self.sessions.abandon(seid, change);
+                self.drop_session(now, seid);
+            }
             (PlanPurpose::Instruct, Ok(_)) => self.sessions.commit(seid, change),
             (PlanPurpose::Instruct, Err(_)) => self.sessions.abandon(seid, change),
             (PlanPurpose::Release, result) => self.released(now, seid, change, result),

@@ -193,14 +193,15 @@ impl N4 {
             PlanPurpose::Purge | PlanPurpose::Release => {
                 self.sessions.retry_removal(now, seid, change);
             }
-            PlanPurpose::Establish(_) if result.is_err() => {
+            PlanPurpose::Establish(_) | PlanPurpose::Restore if result.is_err() => {
                 self.sessions.abandon(seid, change);
                 self.drop_session(now, seid);
             }
             PlanPurpose::Establish(_)
             | PlanPurpose::Modify(..)
             | PlanPurpose::Delete(_)
-            | PlanPurpose::Instruct => {
+            | PlanPurpose::Instruct
+            | PlanPurpose::Restore => {
                 if let PlanPurpose::Delete(key) = &work
                     && open(key)
                 {

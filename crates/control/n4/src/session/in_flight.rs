@@ -31,7 +31,7 @@ impl InFlight {
 
     /// It establishes the session.
     pub(crate) const fn establishes(&self) -> bool {
-        matches!(self.purpose, PlanPurpose::Establish(_))
+        matches!(self.purpose, PlanPurpose::Establish(_) | PlanPurpose::Restore)
     }
 }
 
@@ -50,6 +50,8 @@ pub(crate) enum PlanPurpose {
     Purge,
     /// The UPF releases the session and reports that to the SMF.
     Release,
+    /// Another member of a chain of UPFs had the session.
+    Restore,
 }
 
 impl PlanPurpose {
@@ -57,7 +59,7 @@ impl PlanPurpose {
     pub(crate) fn request(&self) -> Option<RequestKey> {
         match self {
             Self::Establish(key) | Self::Modify(key, _) | Self::Delete(key) => Some(*key),
-            Self::Instruct | Self::Purge | Self::Release => None,
+            Self::Instruct | Self::Purge | Self::Release | Self::Restore => None,
         }
     }
 }

@@ -99,12 +99,14 @@ impl Sessions {
     /// The UP Function Features.
     pub(crate) fn up_features(&self) -> UpFeatures {
         let Planning { capabilities, catalogue, .. } = &self.planning;
-        up_features(capabilities, catalogue, self.resources.addresses.has_pools())
+        let features = up_features(capabilities, catalogue, self.resources.addresses.has_pools());
+        let pfds = UpFeatures::PFDM | UpFeatures::PFDE;
+        if self.config.pfds { features } else { features - pfds }
     }
 
-    /// The data plane detects applications.
-    pub(crate) const fn can_detect_applications(&self) -> bool {
-        self.planning.capabilities.application_detection
+    /// SMFs may provision PFDs: the data plane detects applications.
+    pub(crate) fn takes_pfds(&self) -> bool {
+        self.planning.capabilities.application_detection && self.config.pfds
     }
 
     /// The applications that rules may refer to.

@@ -83,6 +83,7 @@ impl Sessions {
     #[inline]
     pub(crate) fn commit(&mut self, seid: Seid, change: PendingChange) {
         let Some(index) = self.index_of(seid) else { return };
+        self.touch(index);
         let Self { all, resources, .. } = self;
         if let Some(session) = all.get_mut(index) {
             change.commit(seid, &mut session.rules, resources);

@@ -3,6 +3,7 @@
 use causeway_pfcp::{
     CsidAddress, FqCsid, GroupId, Many, SessionEstablishmentRequest, SessionModificationRequest,
 };
+use causeway_types::Transfer;
 
 /// The most sets of one session: each kind of node (clause 8.2.43) with as many as one IE holds.
 const MAX_SESSION_SETS: usize = 90;
@@ -77,6 +78,34 @@ impl SessionSets {
     /// The session belongs to this group.
     pub(crate) fn is_of(&self, group: &[u8]) -> bool {
         self.group.as_deref() == Some(group)
+    }
+}
+
+impl Transfer for SessionSets {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.csids.len() as u32).put(out);
+        for Csid { node, number } in &self.csids {
+            match node {
+                CsidAddress::Ip(ip) => (true, *ip).put(out),
+                CsidAddress::Operator(id) => (false, *id).put(out),
+            }
+            number.put(out);
+        }
+        self.group.put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let count = u32::take(input)?;
+        let mut sets = Self::default();
+        for _ in 0..count {
+            let node = match bool::take(input)? {
+                true => CsidAddress::Ip(Transfer::take(input)?),
+                false => CsidAddress::Operator(Transfer::take(input)?),
+            };
+            sets.csids.push(Csid { node, number: Transfer::take(input)? });
+        }
+        sets.group = Transfer::take(input)?;
+        Some(sets)
     }
 }
 

@@ -158,7 +158,7 @@ impl Transactions {
     /// Sends the response to a request in progress, and caches it for duplicates.
     pub(crate) fn answer(&mut self, now: Time, key: RequestKey, response: Response<'_>, out: &mut Outputs) {
         let sent = self.answer_uncached(key, response, out);
-        self.remember(now, key, sent);
+        self.remember(now, key, sent, out);
     }
 
     /// The same with an encoded response that accepts the request.
@@ -174,6 +174,7 @@ impl Transactions {
         let result = MessageResult::Cause(Cause::RequestAccepted);
         out.received(Some(key.message), result);
         self.inbound.answer(now, key, &bytes);
+        out.cached(&key, &bytes);
         out.send(key.from, message, result, bytes);
     }
 
@@ -221,7 +222,7 @@ impl Transactions {
         out: &mut Outputs,
     ) {
         let sent = self.refuse_uncached(key, refusal, status, left_out, out);
-        self.remember(now, key, sent);
+        self.remember(now, key, sent, out);
     }
 
     /// Rejects a request without caching the response.
@@ -253,10 +254,20 @@ impl Transactions {
     }
 
     /// Caches a response that was sent; without one, the request ends.
-    fn remember(&mut self, now: Time, key: RequestKey, sent: Option<Vec<u8>>) {
+    fn remember(&mut self, now: Time, key: RequestKey, sent: Option<Vec<u8>>, out: &mut Outputs) {
         match sent {
-            Some(bytes) => self.inbound.answer(now, key, &bytes),
+            Some(bytes) => {
+                self.inbound.answer(now, key, &bytes);
+                out.cached(&key, &bytes);
+            }
             None => self.inbound.forget(&key),
+        }
+    }
+
+    /// Caches a response that another member of a chain has sent.
+    pub(crate) fn restore(&mut self, now: Time, mut key: RequestKey, octets: &[u8]) {
+        if self.inbound.look_up(&key) == RequestState::New && self.inbound.begin(&mut key) {
+            self.inbound.answer(now, key, octets);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod associations;
 mod bad_input;
+mod chain;
 mod chaos;
 mod conflicts;
 mod duplicates;

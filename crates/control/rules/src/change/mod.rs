@@ -269,7 +269,7 @@ fn take(
 }
 
 /// Claims the tunnels and addresses that the change adds to the session.
-fn claim(
+pub(crate) fn claim(
     session: Seid,
     old: &SessionRules,
     new: &SessionRules,

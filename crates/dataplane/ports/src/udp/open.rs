@@ -31,6 +31,8 @@ pub struct UdpOptions {
     /// Whether the port is one of several at its address, which then belong to one user. The kernel spreads peers
     /// over them: the datagrams of a peer arrive at one port, in order.
     pub share: PortSharing,
+    /// The IPv4 address may be that of another host for now: the socket receives when this host gets it.
+    pub may_be_elsewhere: bool,
 }
 
 impl Default for UdpOptions {
@@ -41,6 +43,7 @@ impl Default for UdpOptions {
             dont_fragment: false,
             offload: true,
             share: PortSharing::Exclusive,
+            may_be_elsewhere: false,
         }
     }
 }
@@ -85,6 +88,9 @@ impl UdpPort {
     pub fn bind(name: &str, address: SocketAddr, options: &UdpOptions) -> Result<Self, PortError> {
         let failed = |errno| PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW");
         let socket = open(address, options).map_err(failed)?;
+        if options.may_be_elsewhere && address.is_ipv4() {
+            option::set_ip_freebind(&socket, true).map_err(failed)?;
+        }
         if options.share == PortSharing::Further {
             sockopt::share_address(&socket).map_err(failed)?;
         }

@@ -154,6 +154,16 @@ metrics! {
         "Time from taking a PFCP request from its socket to handing the response to the kernel";
     N4_ACCELERATED: Counter "causeway_n4_accelerated_datagrams" [] "datagrams",
         "PFCP datagrams that a packet thread handled itself; 0 unless upf.pfcp.accelerate is set";
+    CHAIN_MEMBERS: Gauge "causeway_chain_members" [] "members",
+        "Members of the chain that have all records, this primary among them; 0 unless upf.chain.member is set";
+    CHAIN_EPOCH: Gauge "causeway_chain_epoch" [] "epochs", "The epoch of the chain: it grows with each change of its members";
+    CHAIN_RECORDS: Gauge "causeway_chain_records" [] "records",
+        "Records of the chain: sessions, also the last of each place that ended, associations, and one of the UPF";
+    CHAIN_LAG: Gauge "causeway_chain_unacknowledged" [] "changes", "Changes that the standby has not acknowledged: their responses wait";
+    CHAIN_MISSING: Gauge "causeway_chain_missing" [] "records", "Records that a joining member has not acknowledged";
+    CHAIN_TAKEOVERS: Counter "causeway_chain_takeovers" [] "times", "Times that this process has become the primary";
+    CHAIN_REACHED: Gauge "causeway_chain_reached" ["what"] "flag",
+        "1 while the coordinator, or the other member, was heard within half a second, otherwise 0";
     N4_LOST_DATAGRAMS: Counter "causeway_n4_lost_datagrams" [] "datagrams",
         "Datagrams that the kernel dropped because the buffer of an N4 socket was full";
     N4_LATE_EVENTS: Counter "causeway_n4_late_events" [] "events",

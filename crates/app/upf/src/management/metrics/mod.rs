@@ -343,10 +343,25 @@ impl Exposition {
             latencies.map(|(message_type, latency)| (label("message_type", message_type.as_str()), latency)),
         )?;
         writer.single(&metric::N4_ACCELERATED, self.n4.by_packet_thread)?;
+        self.chain(writer)?;
         writer.single(&metric::N4_LOST_DATAGRAMS, self.n4.lost_datagrams)?;
         writer.single(&metric::N4_LATE_EVENTS, self.n4.late_events)?;
         writer.single(&metric::N4_LOST_REPORTS, self.n4.lost_reports)?;
         writer.single(&metric::N4_FAILED_PLANS, self.n4.failed_plans)
+    }
+}
+
+impl Exposition {
+    fn chain(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let chain = self.n4.chain.clone().unwrap_or_default();
+        writer.single(&metric::CHAIN_MEMBERS, chain.members.len() as u64)?;
+        writer.single(&metric::CHAIN_EPOCH, u64::from(chain.epoch))?;
+        writer.single(&metric::CHAIN_RECORDS, chain.records)?;
+        writer.single(&metric::CHAIN_LAG, chain.lag)?;
+        writer.single(&metric::CHAIN_MISSING, chain.missing)?;
+        writer.single(&metric::CHAIN_TAKEOVERS, chain.takeovers)?;
+        let reached = [("coordinator", chain.coordinator), ("peer", chain.peer)];
+        writer.family(&metric::CHAIN_REACHED, reached.map(|(what, is)| (label("what", what), u64::from(is))))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use causeway_types::WallClock;
 
+use crate::chain::ChainStatus;
+
 /// The figures of N4.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct N4Status {
@@ -33,6 +35,8 @@ pub(crate) struct N4Status {
     pub(crate) memory: MemoryStatus,
     /// Datagrams that a packet thread has handled.
     pub(crate) by_packet_thread: u64,
+    /// The chain whose primary this is.
+    pub(crate) chain: Option<ChainStatus>,
 }
 
 /// The sessions of a data network.

@@ -64,6 +64,8 @@ pub(crate) struct Sessions {
     pub(super) resources: Resources,
     pub(super) planning: Planning,
     pub(super) config: Arc<Config>,
+    /// The indices of sessions that may have changed; `None`: nobody asks.
+    changed: Option<VecDeque<u32>>,
 }
 
 impl Sessions {
@@ -90,6 +92,27 @@ impl Sessions {
             resources: Resources::new(tunnels(&config, sessions), addresses(&config, &endpoints)),
             planning: Planning { capabilities, endpoints, catalogue },
             config,
+            changed: None,
+        }
+    }
+
+    /// Records which sessions change from now on.
+    pub(crate) fn record_changes(&mut self) {
+        self.changed.get_or_insert_default();
+    }
+
+    /// The index of the next session that may have changed.
+    pub(crate) fn next_changed(&mut self) -> Option<u32> {
+        self.changed.as_mut()?.pop_front()
+    }
+
+    /// The session at this index may have changed, or ended.
+    #[inline]
+    pub(super) fn touch(&mut self, index: u32) {
+        if let Some(changed) = &mut self.changed
+            && changed.back() != Some(&index)
+        {
+            changed.push_back(index);
         }
     }
 
@@ -168,14 +191,32 @@ impl Sessions {
         cp.addr.iter().for_each(|ip| self.by_cp.insert((cp.seid, ip), index));
     }
 
+    /// A session with this SEID can be restored: it is one of this secret, and its place is behind all others.
+    pub(super) fn takes(&self, seid: Seid) -> bool {
+        let index = self.seids.index_of_seid(seid);
+        seid != Seid(0) && (self.all.end()..self.most() as u32).contains(&index)
+    }
+
+    /// Inserts a session for which [`Sessions::takes`] holds. O(unused indices before it).
+    pub(super) fn insert_restored(&mut self, mut session: Session) {
+        let (cp, index) = (session.cp, self.seids.index_of_seid(session.seid));
+        self.join(index, &mut session);
+        self.all.insert_behind(index, session);
+        self.index_cp(&cp, index);
+    }
+
     fn enter(&mut self, index: u32, mut session: Session) -> u32 {
-        session.number = self.members.join(session.association, index);
-        session.purges_before = self.purges_begun;
-        self.needed.add(session.footprint);
+        self.join(index, &mut session);
         self.all.insert_at(index, session);
         self.seids.advance();
         self.last.store(index, Relaxed);
         index
+    }
+
+    fn join(&mut self, index: u32, session: &mut Session) {
+        session.number = self.members.join(session.association, index);
+        session.purges_before = self.purges_begun;
+        self.needed.add(session.footprint);
     }
 
     #[inline]
@@ -205,7 +246,9 @@ impl Sessions {
 
     #[inline]
     pub(super) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
-        self.all.get_mut(self.index_of(seid)?)
+        let index = self.index_of(seid)?;
+        self.touch(index);
+        self.all.get_mut(index)
     }
 
     /// A session of which reports may be sent now: not while a plan of it is in flight, so that the numbers of usage
@@ -232,6 +275,7 @@ impl Sessions {
         self.forget_cp(seid);
         let index = self.index_of(seid)?;
         let session = self.all.remove(index)?;
+        self.touch(index);
         self.leave(session.association, session.number);
         self.needed.remove(session.footprint);
         self.waiting_octets -= session.waiting().map(QueuedWork::octets).sum::<usize>();
@@ -263,6 +307,7 @@ impl Sessions {
         let (before, number) = self.all.get(index).map(|it| (it.association, it.number))?;
         self.leave(before, number);
         let number = self.members.join(to, index);
+        self.touch(index);
         let session = self.all.get_mut(index)?;
         (session.association, session.number) = (to, number);
         session.purges_before = self.purges_begun;
@@ -448,6 +493,7 @@ impl Sessions {
     pub(crate) fn set_cp(&mut self, seid: Seid, cp: FSeid) {
         self.forget_cp(seid);
         let Some(index) = self.index_of(seid) else { return };
+        self.touch(index);
         if let Some(session) = self.all.get_mut(index) {
             session.cp = cp;
         }

@@ -57,6 +57,16 @@ impl RequestKey {
         Self { from, sequence: header.sequence, message, digest, epoch: 0, hint: IndexHint(u32::MAX) }
     }
 
+    /// The identity of a request that another member of a chain has received.
+    pub(crate) const fn restored(from: SocketAddr, sequence: u32, message: MessageType, digest: u64) -> Self {
+        Self { from, sequence, message, digest, epoch: 0, hint: IndexHint(u32::MAX) }
+    }
+
+    /// The hash of its contents.
+    pub(crate) const fn digest(&self) -> u64 {
+        self.digest
+    }
+
     /// The same in another restart epoch of its sender.
     pub(crate) const fn in_epoch(self, epoch: u32) -> Self {
         Self { epoch, ..self }

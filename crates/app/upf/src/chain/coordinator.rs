@@ -1,0 +1,365 @@
+//! The process that decides who is in the chain.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use causeway_chain::{Configuration, Coordinator, Epoch, Frame, Member, VERSION};
+use thiserror::Error;
+use tracing::{info, warn};
+
+use super::stream::{FrameReader, FrameSender, beat};
+
+/// After its start the coordinator waits so many times the silence for members that it knows.
+const GRACE: u32 = 4;
+
+/// How often members are told of the configuration, and looked for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Why the coordinator ends.
+#[derive(Debug, Error)]
+pub enum CoordinatorError {
+    /// The address cannot be used.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// The file cannot be read.
+    #[error("{}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file has other contents.
+    #[error("{}: not a file of a coordinator: {what}; give another one, or remove it", file.display())]
+    Contents {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file cannot be written: without it no configuration may be sent.
+    #[error("{}: {source}", file.display())]
+    Write {
+        /// The file.
+        file: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+/// What has happened.
+enum Event {
+    /// A member has said who it is.
+    Greeted {
+        connection: u64,
+        member: Member,
+        settings: u64,
+        sender: FrameSender,
+    },
+    Received(u64, Frame),
+    Ended(u64),
+}
+
+struct Connection {
+    number: u64,
+    member: Member,
+    settings: u64,
+    sender: FrameSender,
+}
+
+struct State {
+    file: PathBuf,
+    coordinator: Option<Coordinator>,
+    /// What the members have in common.
+    settings: u64,
+    /// By node.
+    connections: BTreeMap<u16, Connection>,
+    started: Instant,
+    silence: Duration,
+}
+
+/// Runs a coordinator on this address, without end. The last configuration is in the file, which may not exist yet. A member that is silent for
+/// `silence` counts as failed.
+///
+/// # Errors
+/// What ends it.
+pub fn coordinate(listen: SocketAddr, file: &Path, silence: Duration) -> Result<(), CoordinatorError> {
+    let (coordinator, settings) = match load(file)? {
+        Some((configuration, settings)) => {
+            info!("epoch {} of {} continues", configuration.epoch.0, file.display());
+            (Some(Coordinator::from_configuration(configuration)), settings)
+        }
+        None => (None, 0),
+    };
+    let listener = TcpListener::bind(listen).map_err(|error| CoordinatorError::Listen(listen, error))?;
+    let (events, inbox) = mpsc::channel();
+    thread::spawn(move || accept(&listener, silence, &events));
+    info!("coordinator on {listen}, file {}", file.display());
+    let state = State {
+        file: file.to_owned(),
+        coordinator,
+        settings,
+        connections: BTreeMap::new(),
+        started: Instant::now(),
+        silence,
+    };
+    state.run(&inbox)
+}
+
+fn accept(listener: &TcpListener, silence: Duration, events: &Sender<Event>) {
+    for (number, stream) in (0..).zip(listener.incoming()) {
+        let Ok(stream) = stream else { continue };
+        let events = events.clone();
+        thread::spawn(move || {
+            let from = stream.peer_addr();
+            let result = receive(stream, silence, number, &events);
+            // The coordinator itself may have ended.
+            let _ = events.send(Event::Ended(number));
+            if let (Ok(from), Err(error)) = (from, result)
+                && error.kind() == io::ErrorKind::InvalidData
+            {
+                warn!("{from}: {error}");
+            }
+        });
+    }
+}
+
+fn receive(stream: TcpStream, silence: Duration, connection: u64, events: &Sender<Event>) -> io::Result<()> {
+    let sender = FrameSender::on(stream.try_clone()?, silence);
+    let mut reader = FrameReader::new(stream, silence)?;
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+    match reader.next()? {
+        Frame::Hello { version: VERSION, member, settings } => {
+            let greeted = Event::Greeted { connection, member, settings, sender };
+            events.send(greeted).map_err(|_| gone())?;
+        }
+        Frame::Hello { version, .. } => {
+            sender.send(Frame::Refused(format!(
+                "the coordinator has version {VERSION} of the protocol, this member {version}"
+            )));
+            // The frame has to leave before the stream ends.
+            thread::sleep(beat(silence));
+            return Err(invalid("a member with another version of the protocol"));
+        }
+        _ => return Err(invalid("the first frame is not that of a member")),
+    }
+    loop {
+        match reader.next()? {
+            Frame::Alive => {}
+            frame => events.send(Event::Received(connection, frame)).map_err(|_| gone())?,
+        }
+    }
+}
+
+impl State {
+    fn run(mut self, inbox: &Receiver<Event>) -> Result<(), CoordinatorError> {
+        let mut told = Instant::now();
+        loop {
+            match inbox.recv_timeout(beat(self.silence).min(TICK)) {
+                Ok(event) => self.handle(event)?,
+                // The thread that accepts never ends.
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            if told.elapsed() >= TICK {
+                self.fail_the_absent()?;
+                // A member that has missed one gets it now.
+                self.tell_all();
+                told = Instant::now();
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), CoordinatorError> {
+        match event {
+            Event::Greeted { connection, member, settings, sender } => {
+                let connection = Connection { number: connection, member, settings, sender };
+                // An earlier connection of the node ends with its sender.
+                self.connections.insert(member.node, connection);
+                self.tell_all();
+            }
+            Event::Ended(number) => {
+                let ended = self.connections.values().find(|it| it.number == number).map(|it| it.member);
+                if let Some(member) = ended {
+                    self.connections.remove(&member.node);
+                    self.failed(member.node, "its connection ended")?;
+                }
+            }
+            Event::Received(number, frame) => {
+                let known = self.connections.values().find(|it| it.number == number);
+                if let Some((member, settings)) = known.map(|it| (it.member, it.settings)) {
+                    self.received(member, settings, frame)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn received(&mut self, from: Member, settings: u64, frame: Frame) -> Result<(), CoordinatorError> {
+        match frame {
+            Frame::Join(member) if member == from => self.join(member, settings),
+            Frame::Ready(epoch) => {
+                let coordinator = self.coordinator.as_mut();
+                let is_new = coordinator.filter(|it| it.configuration().tail() == Some(from));
+                let is_new = is_new.is_some_and(|it| it.ready(epoch));
+                self.installed(is_new, "a member has received all sessions")
+            }
+            Frame::Suspect(node) => {
+                let is_member = |it: &Coordinator| it.configuration().position(from).is_some();
+                match self.coordinator.as_ref().is_some_and(is_member) && node != from.node {
+                    true => self.failed(node, &format!("member {} does not reach it", from.node)),
+                    false => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn join(&mut self, member: Member, settings: u64) -> Result<(), CoordinatorError> {
+        let Some(coordinator) = &mut self.coordinator else {
+            self.coordinator = Some(Coordinator::new(vec![member]));
+            self.settings = settings;
+            return self.installed(true, &format!("member {} begins the chain", member.node));
+        };
+        if coordinator.begin_again(member) {
+            self.settings = settings;
+            let what = format!(
+                "the last member {} has returned without sessions: the chain begins again",
+                member.node
+            );
+            return self.installed(true, &what);
+        }
+        if settings != self.settings {
+            if let Some(connection) = self.connections.get(&member.node) {
+                let why = "its configuration is not that of the chain: compare `causeway config show` of the members";
+                connection.sender.send(Frame::Refused(why.to_owned()));
+            }
+            return Ok(());
+        }
+        let is_new = coordinator.join(member);
+        self.installed(is_new, &format!("member {} joins", member.node))
+    }
+
+    fn failed(&mut self, node: u16, why: &str) -> Result<(), CoordinatorError> {
+        let is_new = self.coordinator.as_mut().is_some_and(|it| it.failed(node));
+        self.installed(is_new, &format!("member {node} has failed: {why}"))
+    }
+
+    /// Members that are not connected some time after the start have failed meanwhile.
+    fn fail_the_absent(&mut self) -> Result<(), CoordinatorError> {
+        if self.started.elapsed() < self.silence * GRACE {
+            return Ok(());
+        }
+        let Some(coordinator) = &self.coordinator else { return Ok(()) };
+        let Configuration { members, joining, .. } = coordinator.configuration();
+        let is_absent = |member: &&Member| !self.connections.contains_key(&member.node);
+        let absent: Vec<u16> = members.iter().chain(joining).filter(is_absent).map(|it| it.node).collect();
+        absent.into_iter().try_for_each(|node| self.failed(node, "it is not connected"))
+    }
+
+    /// A configuration is in the file before any member knows it.
+    fn installed(&mut self, is_new: bool, why: &str) -> Result<(), CoordinatorError> {
+        let Some(coordinator) = self.coordinator.as_ref().filter(|_| is_new) else { return Ok(()) };
+        let configuration = coordinator.configuration();
+        save(&self.file, configuration, self.settings)
+            .map_err(|source| CoordinatorError::Write { file: self.file.clone(), source })?;
+        info!("{why}: {}", shown(configuration));
+        self.tell_all();
+        Ok(())
+    }
+
+    fn tell_all(&self) {
+        let Some(coordinator) = &self.coordinator else { return };
+        for connection in self.connections.values() {
+            connection.sender.send(Frame::Configuration(coordinator.configuration().clone()));
+        }
+    }
+}
+
+/// A configuration for the log.
+pub(super) fn shown(configuration: &Configuration) -> String {
+    let names: Vec<String> = configuration.members.iter().map(|it| it.node.to_string()).collect();
+    let joining = configuration.joining.map_or_else(String::new, |it| format!(", {} is joining", it.node));
+    format!("epoch {}, members {}{joining}", configuration.epoch.0, names.join(" then "))
+}
+
+const TITLE: &str = "causeway chain 1";
+
+/// Writes another file and puts it in the place of the old one, so that each time one of them is there as a whole.
+fn save(file: &Path, configuration: &Configuration, settings: u64) -> io::Result<()> {
+    let member = |member: &Member| format!("{}#{}", member.node, member.incarnation);
+    let members: Vec<String> = configuration.members.iter().map(member).collect();
+    let joining = configuration.joining.as_ref().map_or_else(|| "-".to_owned(), member);
+    let mut next = file.as_os_str().to_owned();
+    next.push(".new");
+    let mut written = File::create(&next)?;
+    writeln!(written, "{TITLE}")?;
+    writeln!(written, "{} {settings:016x} {} {joining}", configuration.epoch.0, members.join(","))?;
+    written.sync_all()?;
+    fs::rename(&next, file)?;
+    match file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => File::open(".")?.sync_all(),
+    }
+}
+
+fn load(file: &Path) -> Result<Option<(Configuration, u64)>, CoordinatorError> {
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(CoordinatorError::Read { file: file.to_owned(), source }),
+    };
+    let contents = |what: &str| CoordinatorError::Contents { file: file.to_owned(), what: what.to_owned() };
+    let line = text.strip_prefix(TITLE).ok_or_else(|| contents("its first line is another"))?;
+    parse(line.trim()).map(Some).ok_or_else(|| contents("its second line is malformed"))
+}
+
+fn parse(line: &str) -> Option<(Configuration, u64)> {
+    let member = |text: &str| {
+        let (node, incarnation) = text.split_once('#')?;
+        Some(Member::new(node.parse().ok()?, incarnation.parse().ok()?))
+    };
+    let mut fields = line.split(' ');
+    let epoch = Epoch(fields.next()?.parse().ok()?);
+    let settings = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let members = fields.next()?.split(',').map(member).collect::<Option<Vec<_>>>()?;
+    let joining = match fields.next()? {
+        "-" => None,
+        text => Some(member(text)?),
+    };
+    fields.next().is_none().then_some((Configuration { epoch, members, joining }, settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  a configuration that is saved, and another one over it; a file of other contents.
+    // Output: the last one; an error that names the file.
+    #[test]
+    fn the_last_configuration_is_in_the_file() {
+        let folder = std::env::temp_dir().join(format!("causeway-chain-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("chain");
+        assert!(load(&file).unwrap().is_none());
+        let members = vec![Member::new(1, 7), Member::new(2, 9)];
+        let one = Configuration { epoch: Epoch(3), members: members.clone(), joining: None };
+        let two = Configuration { epoch: Epoch(4), members, joining: Some(Member::new(3, u32::MAX)) };
+        for configuration in [one, two] {
+            save(&file, &configuration, 0x1f).unwrap();
+            assert_eq!(load(&file).unwrap(), Some((configuration, 0x1f)));
+        }
+        for (text, what) in [("x", "first line"), ("causeway chain 1\n1 2", "second line")] {
+            fs::write(&file, text).unwrap();
+            let error = load(&file).unwrap_err().to_string();
+            assert!(error.contains(what) && error.contains("chain"), "{error}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,695 @@
+//! One member of the chain: its records, its streams, and its part of the protocol.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use causeway_chain::{
+    Configuration, Epoch, Executed, Frame, Machine, Member, Message, Octets, Output, Replica, VERSION,
+};
+use serde::Serialize;
+use tokio::sync::{mpsc as async_mpsc, watch};
+use tracing::{info, warn};
+use utoipa::ToSchema;
+
+use super::coordinator::shown;
+use super::stream::{FrameReader, FrameSender};
+
+/// How often a member looks at what is due.
+const TICK: Duration = Duration::from_millis(100);
+
+/// While a member is in no chain it asks to join this often.
+const ASK: Duration = Duration::from_millis(200);
+
+/// Without an acknowledgement for so long, what is not acknowledged is sent again.
+const REPEAT: Duration = Duration::from_millis(300);
+
+/// Messages of an epoch that this member does not know yet, at most. What exceeds them is sent again.
+const MAX_EARLY: usize = 1 << 16;
+
+/// What this member does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It is in no chain: the coordinator does not answer, or has not taken it yet.
+    #[default]
+    Outside,
+    /// It receives the records.
+    Joining,
+    /// It has all records, and acknowledges changes.
+    Standby,
+    /// It handles N4 and user packets.
+    Primary,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Outside => "outside",
+            Self::Joining => "joining",
+            Self::Standby => "standby",
+            Self::Primary => "primary",
+        })
+    }
+}
+
+/// The state of a member, for operators.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, ToSchema)]
+pub struct ChainStatus {
+    /// The number of the member.
+    pub member: u16,
+    /// What it does.
+    pub role: Role,
+    /// The epoch that it follows; 0 before the first.
+    pub epoch: u32,
+    /// The members of the chain, the primary first.
+    pub members: Vec<u16>,
+    /// A member that receives the records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joining: Option<u16>,
+    /// The coordinator has been heard within `upf.chain.timeout`.
+    pub coordinator: bool,
+    /// The other member has been heard within `upf.chain.timeout`.
+    pub peer: bool,
+    /// Records: sessions, also those that ended, associations, and one for the UPF.
+    pub records: u64,
+    /// Changes that the standby has not acknowledged.
+    pub lag: u64,
+    /// Records that the joining member has not acknowledged.
+    pub missing: u64,
+    /// Times that this process has become the primary.
+    pub takeovers: u64,
+}
+
+/// The configuration of a member.
+#[derive(Clone, Debug)]
+pub(super) struct MemberSettings {
+    pub(super) node: u16,
+    pub(super) listen: SocketAddr,
+    pub(super) peer: SocketAddr,
+    pub(super) coordinator: SocketAddr,
+    /// A hash of what members must have in common.
+    pub(super) common: u64,
+    /// After so long without an octet another process counts as failed.
+    pub(super) silence: Duration,
+}
+
+/// A change of state that the primary has made.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Change {
+    /// What has changed.
+    pub(crate) key: Octets,
+    /// Its state; `None`: it has ended.
+    pub(crate) state: Option<Octets>,
+    /// The responses that follow from the change.
+    pub(crate) responses: Octets,
+}
+
+/// A record, as the new primary reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) key: Octets,
+    pub(crate) state: Option<Octets>,
+    /// The responses of the last changes, the oldest first.
+    pub(crate) responses: Vec<Octets>,
+}
+
+/// What the head executes has been executed by N4.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Recorder;
+
+impl Machine for Recorder {
+    type Key = Octets;
+    type Operation = Change;
+    type State = Octets;
+    type Answer = Octets;
+
+    fn execute(&mut self, _: &Octets, _: Option<&Octets>, change: &Change) -> Executed<Octets, Octets> {
+        Executed { state: change.state.clone(), answer: change.responses.clone() }
+    }
+}
+
+enum Event {
+    /// The stream to the other member has begun.
+    PeerReached,
+    FromPeer(Member, Frame),
+    CoordinatorReached,
+    FromCoordinator(Frame),
+    Changed(Change),
+    /// The primary's daemon begins, and wants to know which changes are acknowledged.
+    Serving(async_mpsc::UnboundedSender<u64>),
+    /// The primary's daemon has ended.
+    Stopped,
+}
+
+/// A member of the chain, in threads of its own.
+#[derive(Debug)]
+pub struct ChainMember {
+    events: Sender<Event>,
+    role: watch::Receiver<Role>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    status: Mutex<ChainStatus>,
+    /// What the new primary begins with.
+    takeover: Mutex<Option<Vec<Record>>>,
+    /// Changes that were made, and acknowledged.
+    made: AtomicU64,
+    acknowledged: AtomicU64,
+}
+
+/// The primary's access to the chain.
+#[derive(Debug)]
+pub(crate) struct ChainHead {
+    events: Sender<Event>,
+    /// The number of changes of this primary that are acknowledged.
+    pub(crate) acknowledged: async_mpsc::UnboundedReceiver<u64>,
+    shared: Arc<Shared>,
+    /// What was recorded before.
+    pub(crate) records: Vec<Record>,
+}
+
+/// The state of the chain, from any thread.
+#[derive(Clone, Debug)]
+pub(crate) struct ChainView(Arc<Shared>);
+
+impl ChainView {
+    /// The state now.
+    pub(crate) fn status(&self) -> ChainStatus {
+        let mut status = lock(&self.0.status).clone();
+        status.lag = self.0.made.load(Relaxed).saturating_sub(self.0.acknowledged.load(Relaxed));
+        status
+    }
+}
+
+impl ChainHead {
+    /// Records a change. Its number is one more than that of the last.
+    pub(crate) fn record(&self, change: Change) {
+        self.shared.made.fetch_add(1, Relaxed);
+        // Without the thread nothing is acknowledged any more.
+        let _ = self.events.send(Event::Changed(change));
+    }
+
+    /// The state of the chain.
+    pub(crate) fn view(&self) -> ChainView {
+        ChainView(Arc::clone(&self.shared))
+    }
+}
+
+impl ChainMember {
+    /// Begins: listens, and connects to the others.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub(super) fn begin(settings: MemberSettings) -> io::Result<Self> {
+        let listener = TcpListener::bind(settings.listen)?;
+        let (events, inbox) = mpsc::channel();
+        let (told, role) = watch::channel(Role::Outside);
+        let shared = Arc::new(Shared::default());
+        // A process that starts again knows nothing of what it knew before.
+        let member = Member::new(settings.node, RandomState::new().hash_one(0) as u32);
+        let hello = Frame::Hello { version: VERSION, member, settings: settings.common };
+        let (peer_ip, common, silence) = (settings.peer.ip(), settings.common, settings.silence);
+        let from_peer = events.clone();
+        thread::spawn(move || accept(&listener, peer_ip, (common, silence), &from_peer));
+        let reached = events.clone();
+        let peer = FrameSender::to(settings.peer, hello.clone(), silence, move |_| {
+            drop(reached.send(Event::PeerReached))
+        });
+        let of_coordinator = events.clone();
+        let coordinator = FrameSender::to(settings.coordinator, hello, silence, move |stream| {
+            if let Ok(stream) = stream.try_clone() {
+                let _ = of_coordinator.send(Event::CoordinatorReached);
+                let events = of_coordinator.clone();
+                thread::spawn(move || drop(listen_to_coordinator(stream, silence, &events)));
+            }
+        });
+        let state = State {
+            replica: Replica::new(member, Recorder),
+            peer,
+            coordinator,
+            role: told,
+            shared: Arc::clone(&shared),
+            unanswered: VecDeque::new(),
+            given: 0,
+            serving: None,
+            is_running: false,
+            heard_peer: None,
+            heard_coordinator: None,
+            asked: None,
+            progressed: Instant::now(),
+            begun: None,
+            early: Vec::new(),
+            fewest: (usize::MAX, Instant::now()),
+            is_suspected: false,
+            refused: None,
+            silence,
+        };
+        thread::Builder::new().name("chain".into()).spawn(move || state.run(&inbox))?;
+        Ok(Self { events, role, shared })
+    }
+
+    /// Waits until this member is the primary.
+    pub(crate) async fn primary(&mut self) {
+        while *self.role.borrow_and_update() != Role::Primary {
+            if self.role.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Waits until this member is not the primary any more.
+    pub(crate) async fn replaced(&mut self) {
+        while *self.role.borrow_and_update() == Role::Primary {
+            if self.role.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What the primary begins with; `None`: it is not the primary any more.
+    pub(crate) fn head(&self) -> Option<ChainHead> {
+        let records = lock(&self.shared.takeover).take()?;
+        let (sender, acknowledged) = async_mpsc::unbounded_channel();
+        let _ = self.events.send(Event::Serving(sender));
+        let (events, shared) = (self.events.clone(), Arc::clone(&self.shared));
+        Some(ChainHead { events, acknowledged, shared, records })
+    }
+
+    /// The primary's daemon has ended: the member joins again, if it is in no chain.
+    pub(crate) fn stopped(&self) {
+        let _ = self.events.send(Event::Stopped);
+    }
+
+    /// The state of the member.
+    pub(crate) fn view(&self) -> ChainView {
+        ChainView(Arc::clone(&self.shared))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes streams of the other member, and of no other host.
+fn accept(listener: &TcpListener, peer: IpAddr, (common, silence): (u64, Duration), events: &Sender<Event>) {
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else { continue };
+        let Ok(from) = stream.peer_addr() else { continue };
+        if from.ip().to_canonical() != peer {
+            warn!("chain: {from} is not upf.chain.peer: its connection is closed");
+            continue;
+        }
+        let events = events.clone();
+        thread::spawn(move || {
+            if let Err(error) = listen_to_peer(stream, (common, silence), &events)
+                && error.kind() == io::ErrorKind::InvalidData
+            {
+                warn!("chain: {from}: {error}");
+            }
+        });
+    }
+}
+
+fn listen_to_peer(
+    stream: TcpStream,
+    (common, silence): (u64, Duration),
+    events: &Sender<Event>,
+) -> io::Result<()> {
+    let mut reader = FrameReader::new(stream, silence)?;
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let from = match reader.next()? {
+        Frame::Hello { version: VERSION, member, settings } if settings == common => member,
+        Frame::Hello { version: VERSION, .. } => {
+            return Err(invalid(
+                "the other member has another configuration: compare `causeway config show` of both",
+            ));
+        }
+        _ => return Err(invalid("a member with another version of the protocol")),
+    };
+    loop {
+        let frame = reader.next()?;
+        events.send(Event::FromPeer(from, frame)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+    }
+}
+
+fn listen_to_coordinator(stream: TcpStream, silence: Duration, events: &Sender<Event>) -> io::Result<()> {
+    let end = stream.try_clone()?;
+    let mut reader = FrameReader::new(stream, silence)?;
+    loop {
+        match reader.next() {
+            Ok(frame) => {
+                events
+                    .send(Event::FromCoordinator(frame))
+                    .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+            }
+            Err(error) => {
+                // The thread that writes sets up another one.
+                let _ = end.shutdown(std::net::Shutdown::Both);
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// A change that has not been acknowledged, or waits for an earlier one.
+struct Unanswered {
+    key: Octets,
+    sequence: u32,
+    is_answered: bool,
+}
+
+struct State {
+    replica: Replica<Recorder>,
+    peer: FrameSender,
+    coordinator: FrameSender,
+    role: watch::Sender<Role>,
+    shared: Arc<Shared>,
+    /// The changes of this primary, in their order.
+    unanswered: VecDeque<Unanswered>,
+    /// The number of its changes of which all before are acknowledged.
+    given: u64,
+    /// Where the acknowledged number goes.
+    serving: Option<async_mpsc::UnboundedSender<u64>>,
+    /// The daemon of the primary runs.
+    is_running: bool,
+    heard_peer: Option<Instant>,
+    heard_coordinator: Option<Instant>,
+    /// When it asked to join last.
+    asked: Option<Instant>,
+    /// When a change was acknowledged last, of those that waited.
+    progressed: Instant,
+    /// The epoch in which a joining member has begun.
+    begun: Option<Epoch>,
+    /// The fewest records that the joining member lacked, and since when.
+    fewest: (usize, Instant),
+    /// Messages of epochs that this member does not know yet.
+    early: Vec<(Member, Message<Octets, Octets, Octets>)>,
+    /// The coordinator was told that the other member does not respond.
+    is_suspected: bool,
+    /// The last refusal that was logged.
+    refused: Option<String>,
+    silence: Duration,
+}
+
+impl State {
+    fn run(mut self, inbox: &Receiver<Event>) {
+        let mut ticked = Instant::now();
+        loop {
+            match inbox.recv_timeout(TICK) {
+                Ok(event) => self.handle(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if ticked.elapsed() >= TICK {
+                self.tick();
+                ticked = Instant::now();
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::PeerReached => {
+                // What was sent before may be lost.
+                let outputs = self.replica.audit();
+                self.carry_out(outputs);
+            }
+            Event::FromPeer(from, frame) => {
+                self.heard_peer = Some(Instant::now());
+                self.is_suspected = false;
+                self.from_peer(from, frame);
+            }
+            Event::CoordinatorReached => self.ask(),
+            Event::FromCoordinator(frame) => {
+                self.heard_coordinator = Some(Instant::now());
+                match frame {
+                    Frame::Configuration(next) => self.configure(&next),
+                    Frame::Refused(why) => self.refused(why),
+                    _ => {}
+                }
+            }
+            Event::Changed(change) => self.changed(&change),
+            Event::Serving(sender) => {
+                self.serving = Some(sender);
+                self.is_running = true;
+                self.given = 0;
+                self.unanswered.clear();
+                self.shared.made.store(0, Relaxed);
+                self.shared.acknowledged.store(0, Relaxed);
+            }
+            Event::Stopped => {
+                (self.serving, self.is_running) = (None, false);
+                self.unanswered.clear();
+                self.shared.made.store(0, Relaxed);
+                self.shared.acknowledged.store(0, Relaxed);
+                self.update_role();
+            }
+        }
+    }
+
+    fn from_peer(&mut self, from: Member, frame: Frame) {
+        match frame {
+            // The coordinator tells one member before the other.
+            Frame::Message(message) if message.epoch() > self.replica.configuration().epoch => {
+                if self.early.len() < MAX_EARLY {
+                    self.early.push((from, message));
+                }
+            }
+            Frame::Message(message) => {
+                let configuration = self.replica.configuration();
+                let begins = matches!(message, Message::Joining { epoch } if epoch == configuration.epoch)
+                    && configuration.joining == Some(from)
+                    && self.begun != Some(configuration.epoch);
+                if begins {
+                    self.begun = Some(configuration.epoch);
+                }
+                let mut outputs = self.replica.receive(from, &message);
+                if begins {
+                    outputs.extend(self.replica.audit());
+                }
+                self.carry_out(outputs);
+            }
+            Frame::Answered { epoch, key, sequence } if epoch == self.replica.configuration().epoch => {
+                self.answered(&key, sequence);
+                self.tell_answered();
+            }
+            _ => {}
+        }
+    }
+
+    fn changed(&mut self, change: &Change) {
+        let sequence = self.replica.last_sequence(&change.key).map_or(0, |last| last.wrapping_add(1));
+        self.unanswered.push_back(Unanswered { key: change.key.clone(), sequence, is_answered: false });
+        if self.unanswered.len() == 1 {
+            self.progressed = Instant::now();
+        }
+        // Otherwise this member has been replaced, and the daemon will end.
+        if let Ok(outputs) = self.replica.request(&change.key, sequence, change) {
+            self.carry_out(outputs);
+        }
+    }
+
+    fn carry_out(&mut self, outputs: Vec<Output<Octets, Octets, Octets>>) {
+        for output in outputs {
+            match output {
+                // A joining member that does not follow this epoch yet would drop it.
+                Output::Send { to, .. } if self.waits_to_begin(to) => {}
+                Output::Send { message, .. } => self.peer.send(Frame::Message(message)),
+                Output::Ready { epoch } => self.coordinator.send(Frame::Ready(epoch)),
+                Output::Answer { key, sequence, .. } if self.is_head() => self.answered(&key, sequence),
+                Output::Answer { key, sequence, .. } => {
+                    let epoch = self.replica.configuration().epoch;
+                    self.peer.send(Frame::Answered { epoch, key, sequence });
+                }
+            }
+        }
+        self.tell_answered();
+    }
+
+    /// The joining member has not said that it follows the epoch.
+    fn waits_to_begin(&self, to: Member) -> bool {
+        let configuration = self.replica.configuration();
+        configuration.joining == Some(to) && self.begun != Some(configuration.epoch)
+    }
+
+    /// The change, and all earlier ones of the same key, are acknowledged.
+    fn answered(&mut self, key: &Octets, sequence: u32) {
+        let same = |it: &&mut Unanswered| it.key == *key;
+        for change in self.unanswered.iter_mut().filter(same) {
+            // Sequence numbers of one key follow each other.
+            if sequence.wrapping_sub(change.sequence) > u32::MAX / 2 {
+                return;
+            }
+            change.is_answered = true;
+            if change.sequence == sequence {
+                return;
+            }
+        }
+    }
+
+    /// Tells the primary up to which change all are acknowledged.
+    fn tell_answered(&mut self) {
+        let before = self.given;
+        // A member that has joined acknowledges what it has without a response to each request.
+        let replica = &self.replica;
+        let is_done = |change: &mut Unanswered| change.is_answered || replica.is_acknowledged(&change.key);
+        while self.unanswered.pop_front_if(is_done).is_some() {
+            self.given += 1;
+        }
+        if self.given != before {
+            self.progressed = Instant::now();
+            self.shared.acknowledged.store(self.given, Relaxed);
+            if let Some(serving) = &self.serving {
+                // The daemon may be ending.
+                let _ = serving.send(self.given);
+            }
+        }
+    }
+
+    fn configure(&mut self, next: &Configuration) {
+        let before = self.replica.configuration().epoch;
+        if next.epoch <= before {
+            if next.epoch < before {
+                warn!(
+                    "chain: epoch {} of the coordinator is older than {}: it has another file than before",
+                    next.epoch.0, before.0
+                );
+            }
+            return self.update_role();
+        }
+        info!("chain: {}", shown(next));
+        let outputs = self.replica.configure(next);
+        self.refused = None;
+        self.fewest = (usize::MAX, Instant::now());
+        self.carry_out(outputs);
+        for (from, message) in std::mem::take(&mut self.early) {
+            self.from_peer(from, Frame::Message(message));
+        }
+        self.update_role();
+    }
+
+    fn is_head(&self) -> bool {
+        self.replica.configuration().members.first() == Some(&self.replica.member())
+    }
+
+    /// The coordinator may have given the chain to the other member without this one knowing.
+    fn may_be_replaced(&self) -> bool {
+        let is_alone = self.replica.configuration().members.len() == 1;
+        !is_alone && !self.is_recent(self.heard_coordinator) && !self.is_recent(self.heard_peer)
+    }
+
+    fn update_role(&mut self) {
+        let (configuration, member) = (self.replica.configuration(), self.replica.member());
+        let role = match configuration.position(member) {
+            Some(0) if self.may_be_replaced() => Role::Outside,
+            Some(0) => Role::Primary,
+            Some(_) => Role::Standby,
+            None if configuration.joining == Some(member) => Role::Joining,
+            None => Role::Outside,
+        };
+        let before = *self.role.borrow();
+        // The daemon of an earlier time as the primary has to end first.
+        if role == Role::Primary && before != Role::Primary && self.is_running {
+            return;
+        }
+        if role != before {
+            info!("chain: member {} is {role} in epoch {}", member.node, configuration.epoch.0);
+            if role == Role::Primary {
+                let records = self.replica.records().map(|(key, state, answered)| Record {
+                    key: key.clone(),
+                    state: state.cloned(),
+                    responses: answered.iter().map(|(_, responses)| responses.clone()).collect(),
+                });
+                *lock(&self.shared.takeover) = Some(records.collect());
+                lock(&self.shared.status).takeovers += 1;
+            }
+        }
+        self.show(role);
+        if role != before {
+            self.role.send_replace(role);
+        }
+    }
+
+    fn show(&self, role: Role) {
+        let configuration = self.replica.configuration();
+        let mut status = lock(&self.shared.status);
+        *status = ChainStatus {
+            member: self.replica.member().node,
+            role,
+            epoch: configuration.epoch.0,
+            members: configuration.members.iter().map(|it| it.node).collect(),
+            joining: configuration.joining.map(|it| it.node),
+            coordinator: self.is_recent(self.heard_coordinator),
+            peer: self.is_recent(self.heard_peer),
+            records: self.replica.len() as u64,
+            lag: 0,
+            missing: self.replica.missing().unwrap_or(0) as u64,
+            takeovers: status.takeovers,
+        };
+    }
+
+    fn tick(&mut self) {
+        self.update_role();
+        if *self.role.borrow() == Role::Outside && self.asked.is_none_or(|asked| asked.elapsed() >= ASK) {
+            self.ask();
+        }
+        let configuration = self.replica.configuration();
+        let has_other = configuration.members.len() > 1 || configuration.joining.is_some();
+        if has_other && !self.is_recent(self.heard_peer) && self.is_head() && !self.is_suspected {
+            // Only what was heard once can be missed; the coordinator misses the rest.
+            if let Some(other) = self.other().filter(|_| self.heard_peer.is_some()) {
+                self.coordinator.send(Frame::Suspect(other.node));
+                self.is_suspected = true;
+            }
+        }
+        let missing = self.replica.missing().unwrap_or(0);
+        if missing < self.fewest.0 {
+            self.fewest = (missing, Instant::now());
+        }
+        let joins = self.replica.configuration().joining.is_some();
+        let is_stuck = !self.unanswered.is_empty() && self.progressed.elapsed() >= REPEAT;
+        if is_stuck || joins && self.fewest.1.elapsed() >= REPEAT {
+            self.progressed = Instant::now();
+            self.fewest = (missing, Instant::now());
+            let outputs = self.replica.audit();
+            self.carry_out(outputs);
+        }
+    }
+
+    fn other(&self) -> Option<Member> {
+        let configuration = self.replica.configuration();
+        let all = configuration.members.iter().chain(&configuration.joining);
+        all.copied().find(|member| *member != self.replica.member())
+    }
+
+    /// Asks to join, unless the daemon of an earlier time still runs.
+    fn ask(&mut self) {
+        let (configuration, member) = (self.replica.configuration(), self.replica.member());
+        let is_in = configuration.position(member).is_some() || configuration.joining == Some(member);
+        if !is_in && !self.is_running {
+            self.asked = Some(Instant::now());
+            self.coordinator.send(Frame::Join(member));
+        }
+    }
+
+    fn refused(&mut self, why: String) {
+        if self.refused.as_ref() != Some(&why) {
+            warn!("chain: the coordinator does not take this member: {why}");
+            self.refused = Some(why);
+        }
+    }
+
+    fn is_recent(&self, heard: Option<Instant>) -> bool {
+        heard.is_some_and(|heard| heard.elapsed() < self.silence)
+    }
+}

@@ -1,0 +1,92 @@
+//! A chain of two daemons (AccelUPF section 3.6, `docs/chain.md`): one is the primary, the other keeps the state of all sessions to
+//! take over.
+//!
+//! - [`ChainMember`] keeps the records and speaks with the other member and the coordinator, in threads of its own.
+//! - [`coordinate`] is the process that decides who is in the chain.
+//! - [`ServiceAddresses`] are on this host while it is the primary.
+//!
+//! What the records hold is the matter of `control/replication`.
+
+mod addresses;
+mod coordinator;
+mod member;
+mod stream;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+
+use crate::config::{Config, Upf};
+
+pub(crate) use addresses::{ANNOUNCEMENTS, APART, DEVICE, ServiceAddresses};
+pub use coordinator::{CoordinatorError, coordinate};
+use member::MemberSettings;
+pub(crate) use member::{ChainHead, ChainView, Change, Record};
+pub use member::{ChainMember, ChainStatus, Role};
+
+impl ChainMember {
+    /// Begins the member of the configuration; `None`: it is in no chain.
+    ///
+    /// # Errors
+    /// `upf.chain.listen` cannot be used.
+    pub fn of(config: &Config) -> io::Result<Option<Self>> {
+        let chain = &config.upf.chain;
+        let (Some(node), Some(listen), Some(peer), Some(coordinator)) =
+            (chain.member, chain.listen, chain.peer, chain.coordinator)
+        else {
+            return Ok(None);
+        };
+        let (common, silence) = (common(&config.upf), chain.timeout);
+        let settings = MemberSettings { node, listen, peer, coordinator, common, silence };
+        Self::begin(settings).map(Some)
+    }
+}
+
+/// A hash of all keys that members must have in common: those on which the meaning of a record depends, and all others but those of the
+/// host.
+fn common(upf: &Upf) -> u64 {
+    let own = Upf::default();
+    let mut chain = upf.chain.clone();
+    (chain.member, chain.listen, chain.peer, chain.dev) = (None, None, None, Vec::new());
+    let upf = Upf {
+        chain,
+        memory: own.memory,
+        interface_timeout: own.interface_timeout,
+        workers: own.workers,
+        metrics: own.metrics,
+        management: own.management,
+        ..upf.clone()
+    };
+    let config = Config { upf, ..Config::default() };
+    let mut hasher = DefaultHasher::new();
+    (env!("CARGO_PKG_VERSION"), config.to_yaml()).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Overrides;
+
+    fn of(text: &str) -> u64 {
+        common(&Config::parse(None, text, &Overrides::default()).unwrap().upf)
+    }
+
+    // Input:  configurations that differ in keys of the host and of the member; in a UE pool; in the Node ID.
+    // Output: only the last two are others.
+    #[test]
+    fn members_have_the_keys_of_sessions_in_common() {
+        let chain = |member: u8, dev: &str| {
+            format!(
+                "chain: {{member: {member}, listen: 192.0.2.{member}, peer: 192.0.2.9, coordinator: 192.0.2.3, address: 192.0.2.10, \
+                 dev: {dev}}}"
+            )
+        };
+        let one =
+            of(&format!("{{logger: {{level: warn}}, upf: {{workers: {{count: 1}}, {}}}}}", chain(1, "eth0")));
+        let other = of(&format!("{{upf: {{memory: 1GiB, {}}}}}", chain(2, "eth1")));
+        assert_eq!(one, other);
+        let pool = "session: [{subnet: 10.46.0.0/16, gateway: 10.46.0.1}]";
+        assert_ne!(one, of(&format!("{{upf: {{{pool}, {}}}}}", chain(1, "eth0"))));
+        assert_ne!(one, of(&format!("{{upf: {{node_id: upf.example, {}}}}}", chain(1, "eth0"))));
+    }
+}

@@ -1,0 +1,155 @@
+//! Frames over TCP.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use causeway_chain::Frame;
+
+/// A sender with nothing else to say says that it is there so many times in the silence after which it counts as failed.
+const BEATS: u32 = 5;
+
+/// How often a sender says that it is there. `silence`: after so long without an octet it counts as failed.
+pub(super) fn beat(silence: Duration) -> Duration {
+    silence / BEATS
+}
+
+/// The limit of a connection setup, and the pause after one that failed.
+const CONNECT: Duration = Duration::from_millis(300);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Octets that are written at once, at most.
+const BATCH: usize = 256 << 10;
+
+/// Reads frames.
+pub(super) struct FrameReader {
+    stream: TcpStream,
+    octets: Vec<u8>,
+    /// Octets before this one have been read.
+    start: usize,
+}
+
+impl FrameReader {
+    /// Reads from a stream, which counts as failed after this time without an octet.
+    pub(super) fn new(stream: TcpStream, silence: Duration) -> io::Result<Self> {
+        stream.set_read_timeout(Some(silence))?;
+        Ok(Self { stream, octets: Vec::new(), start: 0 })
+    }
+
+    /// The next frame.
+    ///
+    /// # Errors
+    /// The stream has ended, is silent, or has octets that are no frame.
+    pub(super) fn next(&mut self) -> io::Result<Frame> {
+        let mut chunk = [0; 16 << 10];
+        loop {
+            let unread = self.octets.get(self.start..).unwrap_or_default();
+            let decoded = Frame::decode(unread);
+            if let Some((frame, len)) =
+                decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?
+            {
+                self.start += len;
+                return Ok(frame);
+            }
+            self.octets.drain(..self.start);
+            self.start = 0;
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(len) => self.octets.extend(chunk.iter().take(len)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Writes frames in a thread of its own; dropping it ends the stream.
+#[derive(Debug)]
+pub(super) struct FrameSender(Sender<Frame>);
+
+impl FrameSender {
+    /// Queues a frame.
+    pub(super) fn send(&self, frame: Frame) {
+        // Without the thread there is no stream.
+        let _ = self.0.send(frame);
+    }
+
+    /// Writes to this stream, until it fails.
+    pub(super) fn on(stream: TcpStream, silence: Duration) -> Self {
+        let (sender, frames) = mpsc::channel();
+        thread::spawn(move || drop(write(&stream, &frames, silence)));
+        Self(sender)
+    }
+
+    /// Writes to a stream to this address that is set up again whenever it fails. The first frame of each is `hello`. What is sent while there is none is lost.
+    /// `connected` gets each stream.
+    pub(super) fn to(
+        address: SocketAddr,
+        hello: Frame,
+        silence: Duration,
+        connected: impl Fn(&TcpStream) + Send + 'static,
+    ) -> Self {
+        let (sender, frames) = mpsc::channel();
+        thread::spawn(move || {
+            loop {
+                if let Ok(stream) = TcpStream::connect_timeout(&address, CONNECT) {
+                    let greeted = encoded(&hello).and_then(|octets| (&stream).write_all(&octets));
+                    if greeted.is_ok() {
+                        while frames.try_recv().is_ok() {}
+                        connected(&stream);
+                        if write(&stream, &frames, silence).is_ok() {
+                            return;
+                        }
+                    }
+                }
+                thread::sleep(PAUSE);
+                loop {
+                    match frames.try_recv() {
+                        Ok(_) => {}
+                        Err(mpsc::TryRecvError::Empty) => break,
+                        Err(mpsc::TryRecvError::Disconnected) => return,
+                    }
+                }
+            }
+        });
+        Self(sender)
+    }
+}
+
+fn encoded(frame: &Frame) -> io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    encode(frame, &mut octets)?;
+    Ok(octets)
+}
+
+fn encode(frame: &Frame, octets: &mut Vec<u8>) -> io::Result<()> {
+    frame.encode(octets).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
+/// Writes what comes, many frames at once. `Ok`: nothing will come any more.
+fn write(stream: &TcpStream, frames: &Receiver<Frame>, silence: Duration) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(silence))?;
+    let mut octets = Vec::new();
+    loop {
+        match frames.recv_timeout(beat(silence)) {
+            Ok(frame) => encode(&frame, &mut octets)?,
+            Err(RecvTimeoutError::Timeout) => encode(&Frame::Alive, &mut octets)?,
+            Err(RecvTimeoutError::Disconnected) => {
+                // The other end need not wait until it is silent.
+                let _ = stream.shutdown(std::net::Shutdown::Both);
+                return Ok(());
+            }
+        }
+        while octets.len() < BATCH
+            && let Ok(frame) = frames.try_recv()
+        {
+            encode(&frame, &mut octets)?;
+        }
+        let mut writer = stream;
+        writer.write_all(&octets)?;
+        octets.clear();
+    }
+}

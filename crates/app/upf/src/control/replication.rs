@@ -1,0 +1,242 @@
+//! The primary of a chain: what N4 changes is recorded, and datagrams wait until the standby has it.
+//!
+//! A key is one octet for its kind, then: nothing for the UPF itself, the Node ID of an association, or the index of a session.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+use causeway_chain::Octets;
+use causeway_n4::N4;
+use causeway_types::{NodeId, NtpSeconds, Time, Transfer};
+use tracing::{info, warn};
+
+use crate::chain::{ChainHead, ChainView, Change, Record};
+
+/// Datagrams that wait, at most. SMFs repeat what gets no response.
+const MAX_HELD: usize = 1 << 17;
+
+/// The kinds of records.
+const UPF: u8 = 0;
+const ASSOCIATION: u8 = 1;
+const SESSION: u8 = 2;
+
+/// What all primaries of a chain have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    /// The Recovery Time Stamp: to SMFs the UPF has not restarted.
+    pub(crate) recovery: NtpSeconds,
+    /// The secret of SEIDs and TEIDs.
+    pub(crate) secret: [u64; 3],
+}
+
+impl Transfer for Identity {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.recovery.put(out);
+        self.secret.iter().for_each(|word| word.put(out));
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let recovery = Transfer::take(input)?;
+        Some(Self {
+            recovery,
+            secret: [Transfer::take(input)?, Transfer::take(input)?, Transfer::take(input)?],
+        })
+    }
+}
+
+/// The identity among these records; `None`: no primary was there before.
+pub(crate) fn identity(records: &[Record]) -> Option<Identity> {
+    let record = records.iter().find(|record| record.key.first() == Some(&UPF))?;
+    Identity::from_octets(record.state.as_deref()?)
+}
+
+/// The records of this primary, and what waits for the standby.
+pub(super) struct Replication {
+    head: ChainHead,
+    /// The number of changes recorded, and of those that are acknowledged with all before them.
+    made: u64,
+    acknowledged: u64,
+    /// Datagrams, each behind the change with this number.
+    held: VecDeque<(u64, SocketAddr, Vec<u8>)>,
+    associations: BTreeMap<NodeId, Vec<u8>>,
+    /// By session index: there is a record of an established session.
+    is_known: Vec<bool>,
+}
+
+impl Replication {
+    pub(super) fn new(head: ChainHead) -> Self {
+        Self {
+            head,
+            made: 0,
+            acknowledged: 0,
+            held: VecDeque::new(),
+            associations: BTreeMap::new(),
+            is_known: Vec::new(),
+        }
+    }
+
+    /// Gives N4 what an earlier primary had.
+    pub(super) fn begin(&mut self, now: Time, n4: &mut N4, identity: Identity) {
+        let records = std::mem::take(&mut self.head.records);
+        if self::identity(&records) != Some(identity) {
+            self.record(vec![UPF].into(), Some(identity.to_octets()));
+        }
+        self.restore(now, n4, &records);
+    }
+
+    /// The data plane has the sessions of the earlier primary, but for those that it refused. Changes are recorded from now on.
+    pub(super) fn restored(&mut self, n4: &mut N4) {
+        for index in 0..self.is_known.len() as u32 {
+            let was_known = self.is_known.get(index as usize) == Some(&true);
+            if was_known && n4.sessions_in(index..index + 1).next().is_none() {
+                self.set_known(index, false);
+                self.record(key_of(index), None);
+            }
+        }
+        n4.record_changes();
+    }
+
+    fn restore(&mut self, now: Time, n4: &mut N4, records: &[Record]) {
+        let of_kind = |kind: u8| records.iter().filter(move |record| record.key.first() == Some(&kind));
+        let (mut restored, mut lost) = (0_u64, 0_u64);
+        for state in of_kind(ASSOCIATION).filter_map(|record| record.state.as_deref()) {
+            if let Err(error) = n4.restore_association(now, state) {
+                warn!("chain: an association is lost: {error}");
+            }
+        }
+        self.associations = n4.association_records().collect();
+        // Keys have their order, so indices grow.
+        for record in of_kind(SESSION) {
+            if let (Some(index), Some(state)) = (index_of(&record.key), record.state.as_deref()) {
+                match n4.restore_session(now, state) {
+                    Ok(()) => {
+                        self.set_known(index, true);
+                        restored += 1;
+                    }
+                    Err(error) => {
+                        lost += 1;
+                        warn!("chain: a session is lost: {error}");
+                        self.record(record.key.clone(), None);
+                    }
+                }
+            }
+            for response in
+                record.responses.iter().filter_map(|octets| Vec::<Vec<u8>>::from_octets(octets)).flatten()
+            {
+                // An old response that cannot be read is repeated by none.
+                let _ = n4.restore_response(now, &response);
+            }
+        }
+        let associations = self.associations.len();
+        info!("chain: {associations} associations and {restored} sessions continue, {lost} are lost");
+    }
+
+    pub(super) fn view(&self) -> ChainView {
+        self.head.view()
+    }
+
+    /// Records what has changed in N4 since the last call.
+    pub(super) fn follow(&mut self, n4: &mut N4, looks_at_associations: bool) {
+        if looks_at_associations {
+            self.follow_associations(n4);
+        }
+        let responses: Vec<Vec<u8>> = std::iter::from_fn(|| n4.next_response()).collect();
+        let mut last = None;
+        while let Some(index) = n4.next_changed_session() {
+            let state = n4.session_record(index);
+            let was_known = self.is_known.get(index as usize) == Some(&true);
+            if state.is_some() || was_known {
+                self.set_known(index, state.is_some());
+                if let Some((key, state)) = last.replace((key_of(index), state)) {
+                    self.record(key, state);
+                }
+            }
+        }
+        // With the last change, in most cases the only one: whoever has a response has what it says. Refusals change nothing, and are the same
+        // again.
+        if let Some((key, state)) = last {
+            self.record_with(key, state, responses);
+        }
+    }
+
+    fn follow_associations(&mut self, n4: &N4) {
+        let now: BTreeMap<NodeId, Vec<u8>> = n4.association_records().collect();
+        if now == self.associations {
+            return;
+        }
+        let before = std::mem::replace(&mut self.associations, now.clone());
+        for node in before.keys().filter(|node| !now.contains_key(node)) {
+            self.record(association_key(node), None);
+        }
+        for (node, state) in now {
+            if before.get(&node) != Some(&state) {
+                self.record(association_key(&node), Some(state));
+            }
+        }
+    }
+
+    fn record(&mut self, key: Octets, state: Option<Vec<u8>>) {
+        self.record_with(key, state, Vec::new());
+    }
+
+    /// Records a change, from which these responses follow.
+    fn record_with(&mut self, key: Octets, state: Option<Vec<u8>>, responses: Vec<Vec<u8>>) {
+        let responses = responses.to_octets().into();
+        self.head.record(Change { key, state: state.map(Into::into), responses });
+        self.made += 1;
+    }
+
+    fn set_known(&mut self, index: u32, is_known: bool) {
+        let index = index as usize;
+        if self.is_known.len() <= index {
+            self.is_known.resize(index + 1, false);
+        }
+        if let Some(place) = self.is_known.get_mut(index) {
+            *place = is_known;
+        }
+    }
+
+    /// Holds a datagram until all changes before it are acknowledged. Returns it if they are.
+    pub(super) fn hold(&mut self, to: SocketAddr, octets: Vec<u8>) -> Option<(SocketAddr, Vec<u8>)> {
+        if self.made == self.acknowledged {
+            return Some((to, octets));
+        }
+        if self.held.len() < MAX_HELD {
+            self.held.push_back((self.made, to, octets));
+        }
+        None
+    }
+
+    /// So many changes are acknowledged.
+    pub(super) fn acknowledged(&mut self, changes: u64) {
+        self.acknowledged = self.acknowledged.max(changes);
+    }
+
+    /// The next datagram that may leave now.
+    pub(super) fn release(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        let (_, to, octets) = self.held.pop_front_if(|(behind, ..)| *behind <= self.acknowledged)?;
+        Some((to, octets))
+    }
+
+    /// The next acknowledgement; without end, if the member has ended.
+    pub(super) fn acknowledgements(&mut self) -> tokio::sync::mpsc::UnboundedReceiver<u64> {
+        let (_, none) = tokio::sync::mpsc::unbounded_channel();
+        std::mem::replace(&mut self.head.acknowledged, none)
+    }
+}
+
+fn key_of(index: u32) -> Octets {
+    let mut key = vec![SESSION];
+    index.put(&mut key);
+    key.into()
+}
+
+fn index_of(key: &[u8]) -> Option<u32> {
+    u32::from_octets(key.get(1..)?)
+}
+
+fn association_key(node: &NodeId) -> Octets {
+    let mut key = vec![ASSOCIATION];
+    node.put(&mut key);
+    key.into()
+}

@@ -1,0 +1,298 @@
+//! An SMF with many sessions, at a rate, that repeats requests without a response and knows what was acknowledged.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use causeway_pfcp::{
+    ApplyAction, Cause, Message, OuterHeaderCreation, SessionDeletionRequest, SessionModificationRequest,
+    UpdateFar, UpdateForwardingParameters,
+};
+use causeway_types::{DualIp, FSeid, FarId, Seid};
+
+use crate::common::smf::{Smf, decode};
+use crate::common::until;
+use crate::network::GNB;
+
+/// Sessions at a time, unless the environment says otherwise.
+const SESSIONS: u32 = 3000;
+/// Requests without a response, at most.
+const OPEN: usize = 400;
+/// T1.
+const REPEAT: Duration = Duration::from_millis(300);
+
+/// What happens to a session next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Establish,
+    Forward,
+    Buffer,
+    Delete,
+}
+
+struct Place {
+    cp: Seid,
+    ue: Ipv4Addr,
+    /// The SEID of the session that was acknowledged, and not deleted.
+    up: Option<Seid>,
+    next: Step,
+    /// Sessions whose deletion was acknowledged.
+    deleted: Vec<Seid>,
+    cycles: u32,
+}
+
+struct Open {
+    place: usize,
+    octets: Vec<u8>,
+    sent: Instant,
+    first: Instant,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    pub(crate) answered: u64,
+    pub(crate) repeated: u64,
+    pub(crate) seconds: f64,
+    /// The longest time between two responses.
+    pub(crate) longest_pause: Duration,
+    /// The SEIDs of the sessions that must be there.
+    pub(crate) sessions: Vec<Seid>,
+    /// Of those that must not.
+    deleted: Vec<Seid>,
+    smf: Ipv4Addr,
+    upf: SocketAddr,
+}
+
+/// The load, in a thread.
+pub(crate) struct Load {
+    thread: JoinHandle<Outcome>,
+    ends: Arc<AtomicBool>,
+    answered: Arc<AtomicU64>,
+}
+
+impl Load {
+    pub(crate) fn begin(smf: Ipv4Addr, upf: Ipv4Addr, rate: u32) -> Self {
+        let (ends, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (is_end, count) = (Arc::clone(&ends), Arc::clone(&answered));
+        let thread = thread::spawn(move || World::new(smf, (upf, 8805).into()).run(rate, &is_end, &count));
+        Self { thread, ends, answered }
+    }
+
+    /// Waits until some thousand requests more are answered.
+    pub(crate) fn await_progress(&self) {
+        let before = self.answered.load(Relaxed);
+        until("responses", || self.answered.load(Relaxed) > before + 2000 || self.thread.is_finished());
+    }
+
+    /// Waits until each request has its response.
+    pub(crate) fn end(self) -> Outcome {
+        self.ends.store(true, Relaxed);
+        self.thread.join().expect("no session was lost")
+    }
+}
+
+struct World {
+    smf: Smf,
+    socket: UdpSocket,
+    address: Ipv4Addr,
+    upf: SocketAddr,
+    places: Vec<Place>,
+    /// Places without an open request.
+    idle: VecDeque<usize>,
+    open: HashMap<u32, Open>,
+    sequence: u32,
+    repeated: u64,
+}
+
+impl World {
+    fn new(address: Ipv4Addr, upf: SocketAddr) -> Self {
+        let sessions = std::env::var("CAUSEWAY_CHAIN_SESSIONS").ok().and_then(|text| text.parse().ok());
+        let sessions = sessions.unwrap_or(SESSIONS);
+        let socket = UdpSocket::bind((address, 0)).unwrap();
+        socket.connect(upf).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let place = |n: u32| Place {
+            cp: Seid(0x1_0000 + u64::from(n)),
+            ue: Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 45, 1, 0)) + n),
+            up: None,
+            next: Step::Establish,
+            deleted: Vec::new(),
+            cycles: 0,
+        };
+        Self {
+            smf: Smf::over(socket.try_clone().unwrap(), upf),
+            socket,
+            address,
+            upf,
+            places: (0..sessions).map(place).collect(),
+            idle: (0..sessions as usize).collect(),
+            open: HashMap::new(),
+            sequence: 0,
+            repeated: 0,
+        }
+    }
+
+    fn run(mut self, rate: u32, ends: &AtomicBool, answered: &AtomicU64) -> Outcome {
+        let begin = Instant::now();
+        let (mut last, mut longest_pause, mut looked) = (begin, Duration::ZERO, begin);
+        let (mut sent, mut buffer) = (0_u64, vec![0; 65_535]);
+        loop {
+            let is_end = ends.load(Relaxed);
+            if is_end && self.open.is_empty() {
+                break;
+            }
+            // Requests that could not be sent in their time are not made up for.
+            let due = (begin.elapsed().as_secs_f64() * f64::from(rate)) as u64;
+            let wanted = due.saturating_sub(sent).min(64);
+            sent = due.max(sent);
+            for _ in 0..wanted {
+                if is_end || self.open.len() >= OPEN {
+                    break;
+                }
+                let Some(place) = self.idle.pop_front() else { break };
+                self.send(place);
+            }
+            while let Ok(len) = self.socket.recv(&mut buffer) {
+                if self.receive(&buffer[..len]) {
+                    let now = Instant::now();
+                    longest_pause = longest_pause.max(now - last);
+                    last = now;
+                    answered.fetch_add(1, Relaxed);
+                }
+                if self.open.len() < OPEN / 2 && !is_end {
+                    break;
+                }
+            }
+            if looked.elapsed() > REPEAT / 4 {
+                looked = Instant::now();
+                self.repeat();
+            }
+        }
+        let of = |place: &Place| place.deleted.iter().rev().take(3).copied().collect::<Vec<_>>();
+        Outcome {
+            answered: answered.load(Relaxed),
+            repeated: self.repeated,
+            seconds: begin.elapsed().as_secs_f64(),
+            longest_pause,
+            sessions: self.places.iter().filter_map(|place| place.up).collect(),
+            deleted: self.places.iter().flat_map(of).collect(),
+            smf: self.address,
+            upf: self.upf,
+        }
+    }
+
+    fn send(&mut self, at: usize) {
+        self.sequence += 1;
+        let place = &self.places[at];
+        let mut octets = Vec::new();
+        let seid = place.up.unwrap_or(Seid(0));
+        let cp = FSeid { seid: place.cp, addr: DualIp::from(self.address) };
+        match place.next {
+            Step::Establish => {
+                let message: Message<'_> = self.smf.request_for(cp, place.ue).into();
+                message.encode(Some(Seid(0)), self.sequence, &mut octets)
+            }
+            Step::Forward => forward().encode(Some(seid), self.sequence, &mut octets),
+            Step::Buffer => buffer().encode(Some(seid), self.sequence, &mut octets),
+            Step::Delete => Message::from(SessionDeletionRequest::default()).encode(
+                Some(seid),
+                self.sequence,
+                &mut octets,
+            ),
+        }
+        .unwrap();
+        let _ = self.socket.send(&octets);
+        let now = Instant::now();
+        self.open.insert(self.sequence, Open { place: at, octets, sent: now, first: now });
+    }
+
+    /// Takes a response. False: it is another message, or a second response.
+    fn receive(&mut self, octets: &[u8]) -> bool {
+        let (header, message) = decode(octets);
+        if let Message::HeartbeatRequest(_) = message {
+            self.smf.answer_heartbeat(header.sequence, false);
+            return false;
+        }
+        let Some(open) = self.open.remove(&header.sequence) else { return false };
+        let place = &mut self.places[open.place];
+        let what = place.next;
+        let cause = match &message {
+            Message::SessionEstablishmentResponse(response) => {
+                place.up = response.up_f_seid.map(|f_seid| f_seid.seid);
+                response.cause
+            }
+            Message::SessionModificationResponse(response) => response.cause,
+            Message::SessionDeletionResponse(response) => response.cause,
+            other => panic!("{other:?}"),
+        };
+        assert!(
+            cause.is_accepted(),
+            "{what:?} of {:?} after {:?}: {cause:?}",
+            place.up,
+            open.first.elapsed()
+        );
+        place.cycles += 1;
+        place.next = match what {
+            Step::Establish | Step::Buffer if place.cycles % 7 != 0 => Step::Forward,
+            Step::Forward => Step::Buffer,
+            Step::Establish | Step::Buffer => Step::Delete,
+            Step::Delete => {
+                place.deleted.extend(place.up.take());
+                Step::Establish
+            }
+        };
+        self.idle.push_back(open.place);
+        true
+    }
+
+    fn repeat(&mut self) {
+        for open in self.open.values_mut().filter(|open| open.sent.elapsed() > REPEAT) {
+            let _ = self.socket.send(&open.octets);
+            open.sent = Instant::now();
+            self.repeated += 1;
+            assert!(open.first.elapsed() < crate::common::PATIENCE, "a request gets no response");
+        }
+    }
+}
+
+fn forward() -> Message<'static> {
+    let parameters = UpdateForwardingParameters {
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(9, DualIp::from(GNB))),
+        ..UpdateForwardingParameters::default()
+    };
+    let far = UpdateFar {
+        apply_action: Some(ApplyAction::FORW),
+        update_forwarding_parameters: Some(parameters),
+        ..UpdateFar::new(FarId(2))
+    };
+    SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }.into()
+}
+
+fn buffer() -> Message<'static> {
+    let far = UpdateFar { apply_action: Some(ApplyAction::BUFF), ..UpdateFar::new(FarId(2)) };
+    SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }.into()
+}
+
+impl Outcome {
+    /// Asks the UPF for each session.
+    pub(crate) fn check(&self) {
+        let mut smf = Smf::new(self.smf.into(), self.upf);
+        let mut cause = |seid: Seid| match decode(&smf.request(forward(), Some(seid))).1 {
+            Message::SessionModificationResponse(response) => response.cause,
+            other => panic!("{other:?}"),
+        };
+        for seid in &self.sessions {
+            assert!(cause(*seid).is_accepted(), "session {seid} was acknowledged, and is lost");
+        }
+        for seid in self.deleted.iter().filter(|seid| !self.sessions.contains(seid)) {
+            assert_eq!(
+                cause(*seid),
+                Cause::SessionContextNotFound,
+                "session {seid} was deleted, and is there"
+            );
+        }
+    }
+}

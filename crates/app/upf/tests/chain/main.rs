@@ -1,0 +1,222 @@
+//! A chain of two daemons in network namespaces, whose processes are killed. A program of its own, since the daemons are processes: this
+//! program again, with the role in its environment.
+
+#[path = "../upf/common/mod.rs"]
+mod common;
+mod load;
+mod network;
+mod process;
+
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+use causeway_types::Teid;
+
+use common::namespace::in_namespace;
+use common::{Gnb, UE, until};
+use load::Load;
+use network::{GNB, Network, SERVICE, Server};
+
+/// The tunnel of the gNB.
+fn downlink() -> Teid {
+    Teid::new(0x77).unwrap()
+}
+
+/// A packet of the UE reaches the server and its reply the UE, within the patience of a test.
+fn traffic_passes(gnb: &Gnb, server: &Server, uplink: Teid) {
+    // A reply to an earlier packet may still be under way.
+    let mark = fastrand::u64(..).to_be_bytes();
+    until("a packet to the server and back", || {
+        gnb.send(SERVICE, uplink, &common::packet(UE, network::SERVER, &mark));
+        server.reply();
+        gnb.receive_waiting().iter().any(|datagram| datagram.ends_with(&mark))
+    });
+}
+
+// Input:  a session with packets in both directions; the primary is killed; later the member that took over, after the first has returned. Then
+//         the session is modified and deleted.
+// Output: packets pass again each time, with no word to the SMF; the Recovery Time Stamp stays; the SMF repeats nothing.
+#[test]
+fn a_session_outlives_the_primary() {
+    in_namespace("a_session_outlives_the_primary", || {
+        let mut network = Network::new();
+        network.start_member(1);
+        network.start_member(2);
+        network.await_standby();
+        let (mut smf, gnb, server) = (network.smf(), Gnb::at(GNB), Server::new());
+        let primary = network.primary();
+        let is_complete = || network.metric(primary, "causeway_chain_members").as_deref() == Some("2");
+        until("a complete chain in the metrics", is_complete);
+        assert_eq!(network.metric(primary, "causeway_chain_takeovers_total").as_deref(), Some("1"));
+        assert!(smf.associate().is_accepted());
+        let session = smf.establish_forwarding(UE, downlink(), GNB);
+        let recovery = smf.recovery_of_upf();
+        traffic_passes(&gnb, &server, session.uplink.teid);
+        for _ in 0..2 {
+            let killed = network.kill_primary();
+            let begin = Instant::now();
+            traffic_passes(&gnb, &server, session.uplink.teid);
+            eprintln!("packets pass {} ms after the primary was killed", begin.elapsed().as_millis());
+            assert_eq!(smf.recovery_of_upf(), recovery);
+            smf.forward(session, downlink(), GNB);
+            network.start_member(killed);
+            network.await_standby();
+        }
+        // TEIDs and SEIDs of new sessions are others.
+        let other = smf.establish_forwarding(Ipv4Addr::new(10, 45, 0, 3), downlink(), GNB);
+        assert!(other.uplink.teid != session.uplink.teid && other.up_seid != session.up_seid);
+        smf.delete(session);
+        smf.delete(other);
+    });
+}
+
+// Input:  an SMF that establishes, modifies and deletes sessions at 10,000 requests a second, as far as the machine has them, and repeats what is not answered;
+//         members are killed at random, each when the chain is complete.
+// Output: each session whose establishment was accepted and whose deletion was not is there in the end, and no other.
+#[test]
+fn no_acknowledged_session_is_lost() {
+    in_namespace("no_acknowledged_session_is_lost", || {
+        let kills =
+            std::env::var("CAUSEWAY_CHAIN_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+        let mut network = Network::new();
+        network.start_member(1);
+        network.start_member(2);
+        network.await_standby();
+        assert!(network.smf().associate().is_accepted());
+        let load = Load::begin(network::SMF, SERVICE, 10_000);
+        let mut random = fastrand::Rng::new();
+        for _ in 0..kills {
+            load.await_progress();
+            let node = network.kill(1 + random.u8(..2));
+            load.await_progress();
+            network.start_member(node);
+            network.await_standby();
+        }
+        let outcome = load.end();
+        eprintln!(
+            "{} requests in {:.1} s, {} repeated, longest without a response {} ms, {} sessions",
+            outcome.answered,
+            outcome.seconds,
+            outcome.repeated,
+            outcome.longest_pause.as_millis(),
+            outcome.sessions.len()
+        );
+        assert!(outcome.answered > 0);
+        outcome.check();
+    });
+}
+
+// Input:  the standby is killed, and returns; the coordinator is killed, and returns; meanwhile sessions come.
+// Output: they are accepted after a pause at most; with the standby back, the session is on both.
+#[test]
+fn the_primary_goes_on_alone() {
+    in_namespace("the_primary_goes_on_alone", || {
+        let mut network = Network::new();
+        network.start_member(1);
+        network.start_member(2);
+        network.await_standby();
+        let mut smf = network.smf();
+        assert!(smf.associate().is_accepted());
+        let ue = |last| Ipv4Addr::new(10, 45, 0, last);
+        let mut sessions = vec![smf.establish_forwarding(ue(2), downlink(), GNB)];
+        let standby = network.kill_standby();
+        sessions.push(smf.establish_forwarding(ue(3), downlink(), GNB));
+        network.restart_coordinator();
+        sessions.push(smf.establish_forwarding(ue(4), downlink(), GNB));
+        network.start_member(standby);
+        network.await_standby();
+        network.kill_primary();
+        network.await_primary();
+        for session in sessions {
+            smf.forward(session, downlink(), GNB);
+        }
+    });
+}
+
+// Input:  the primary is cut off from everybody, and its network comes back; then the member that took over is killed.
+// Output: the other one takes over; the first stops in the meantime, and joins again; the session is there each time.
+#[test]
+fn a_primary_that_is_cut_off_stops() {
+    in_namespace("a_primary_that_is_cut_off_stops", || {
+        let mut network = Network::with_silence(5);
+        network.start_member(1);
+        network.start_member(2);
+        network.await_standby();
+        let mut smf = network.smf();
+        assert!(smf.associate().is_accepted());
+        let session = smf.establish_forwarding(UE, downlink(), GNB);
+        let cut_off = network.primary();
+        network.set_connected(cut_off, false);
+        until("another primary", || network.primary() != cut_off);
+        network.await_primary();
+        smf.forward(session, downlink(), GNB);
+        until("the end of the first", || network.log(cut_off).contains("is outside in epoch"));
+        network.set_connected(cut_off, true);
+        network.await_standby();
+        network.kill_primary();
+        network.await_primary();
+        smf.forward(session, downlink(), GNB);
+    });
+}
+
+// Input:  a member of another UE pool.
+// Output: the coordinator does not take it, and the log says so; the chain goes on without it.
+#[test]
+fn a_member_with_another_configuration_is_not_taken() {
+    in_namespace("a_member_with_another_configuration_is_not_taken", || {
+        let mut network = Network::new();
+        network.start_member(1);
+        let mut smf = network.smf();
+        until("the association", || network.has_primary());
+        assert!(smf.associate().is_accepted());
+        network.start_member_with(2, "10.46.0.0/16");
+        until("the refusal in the log", || network.log(2).contains("configuration is not that of the chain"));
+        let session = smf.establish_forwarding(UE, downlink(), GNB);
+        smf.delete(session);
+        assert!(!network.has_standby());
+    });
+}
+
+// Input:  from the host of the standby, and from another one: octets that are no frame, one that is cut off, a member of another version, one with another
+//         configuration, and a state from the neighbour of an epoch that nobody knows.
+// Output: the primary goes on, and the log names what is wrong; the standby that comes afterwards gets the session.
+#[test]
+fn bad_input_changes_nothing() {
+    in_namespace("bad_input_changes_nothing", || {
+        let mut network = Network::new();
+        network.start_member(1);
+        let mut smf = network.smf();
+        assert!(smf.associate().is_accepted());
+        let session = smf.establish_forwarding(UE, downlink(), GNB);
+        let hello = |version: u8, settings: &str| {
+            format!(r"\x00\x00\x00\x11\x01\x00\x0{version}\x00\x02\x00\x00\x00\x07{settings}")
+        };
+        let foreign = r"\x00\x00\x00\x00\x00\x00\x00\x00";
+        let update = r"\x00\x00\x00\x1d\x02\xff\xff\xff\xff\x00\x00\x00\x01\x02\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00";
+        for octets in
+            [r"\xff\xff\xff\xff", r"\x00\x00\x00\x11\x01\x00", &hello(9, foreign), &hello(1, foreign), update]
+        {
+            network.send_to_member(1, octets);
+        }
+        until("the log", || {
+            let log = network.log(1);
+            ["is longer than", "another version of the protocol", "has another configuration"]
+                .iter()
+                .all(|what| log.contains(what))
+        });
+        std::net::TcpStream::connect(("10.0.0.11", 8806)).unwrap();
+        until("the log", || network.log(1).contains("is not upf.chain.peer"));
+        smf.forward(session, downlink(), GNB);
+        network.start_member(2);
+        network.await_standby();
+        network.kill(1);
+        network.await_primary();
+        smf.forward(session, downlink(), GNB);
+    });
+}
+
+/// Does nothing, unless the environment gives this process a role.
+#[test]
+fn process() {
+    process::run();
+}

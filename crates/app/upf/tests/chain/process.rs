@@ -1,0 +1,50 @@
+//! What this program is as a child: a member of the chain, or its coordinator.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use causeway_upf::chain::{ChainMember, coordinate};
+use causeway_upf::config::{Config, ConfigErrors, Level, Origin, Overrides};
+use causeway_upf::service::{self, Owner};
+
+/// A member with this configuration file.
+pub(crate) const MEMBER: &str = "CAUSEWAY_TEST_CHAIN_MEMBER";
+/// A coordinator with this file.
+pub(crate) const COORDINATOR: &str = "CAUSEWAY_TEST_CHAIN_COORDINATOR";
+/// The silence after which a member has failed for it, in seconds.
+pub(crate) const SILENCE: &str = "CAUSEWAY_TEST_CHAIN_SILENCE";
+
+struct Unchanging;
+
+impl Owner for Unchanging {
+    fn load(&mut self) -> Result<Config, ConfigErrors> {
+        Ok(Config::default())
+    }
+
+    fn origin(&self, _: &str) -> Origin {
+        Origin::Default
+    }
+
+    fn set_log_level(&mut self, _: Level) {}
+}
+
+/// Runs as the environment says, until it is killed.
+pub(crate) fn run() {
+    if let Ok(file) = std::env::var(MEMBER) {
+        let config = Config::load(Some(Path::new(&file)), &Overrides::default()).expect("a configuration");
+        let _logs = causeway_upf::logging::init(&config.logger).expect("logs");
+        let member = ChainMember::of(&config).expect("an address that is free").expect("a member");
+        let ended = service::run_in_chain(&config, member, &mut Unchanging);
+        panic!("the member has ended: {ended:?}");
+    }
+    if let Ok(file) = std::env::var(COORDINATOR) {
+        let _logs = causeway_upf::logging::init(&Config::default().logger).expect("logs");
+        let silence = std::env::var(SILENCE).ok().and_then(|text| text.parse().ok()).expect("seconds");
+        let listen = SocketAddr::from(([10, 0, 0, 1], 8807));
+        panic!(
+            "the coordinator has ended: {:?}",
+            coordinate(listen, Path::new(&file), Duration::from_secs(silence))
+        );
+    }
+}

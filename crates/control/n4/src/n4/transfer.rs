@@ -1,0 +1,139 @@
+//! The state of N4 as octets, for another member of a chain of UPFs, and N4 with the state of another member.
+
+use std::net::SocketAddr;
+
+use causeway_pfcp::MessageType;
+use causeway_types::{NodeId, NtpSeconds, Seid, Time, Transfer};
+
+use super::N4;
+use crate::association::AssociationRecord;
+use crate::load::LoadControl;
+use crate::output::KeptResponse;
+use crate::session::{PlanPurpose, SessionRecord};
+use crate::transaction::{RequestKey, Transactions};
+
+/// Why a record of another member cannot be restored.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The octets are no record.
+    #[error("the octets are no record of this version")]
+    NoRecord,
+    /// The session is of an SMF without an association.
+    #[error("{0} has no association")]
+    NoAssociation(NodeId),
+    /// The SEID does not belong to the secret, or its place is taken.
+    #[error("the SEID {0} cannot be given")]
+    Seid(Seid),
+    /// This UPF cannot have the rules.
+    #[error("session {0}: {1}")]
+    Rules(Seid, String),
+}
+
+/// State of a chain of UPFs. Nothing is recorded before [`N4::record_changes`].
+impl N4 {
+    /// Numbers of requests and of load information begin as after a start at this time, which is later than that of an earlier primary.
+    /// The Recovery Time Stamp stays. Before any other call.
+    pub fn number_from(&mut self, start: NtpSeconds) {
+        self.transactions = Transactions::new(&self.config, start.0);
+        self.load = LoadControl::new(&self.config, start.0);
+    }
+
+    /// Records changes from now on: [`N4::next_changed_session`] and [`N4::next_response`].
+    pub fn record_changes(&mut self) {
+        self.sessions.record_changes();
+        self.out.keep_responses();
+    }
+
+    /// The index of a session that has changed or ended since the last call for it; `None`: no more. Ask after each input,
+    /// before the outputs.
+    pub fn next_changed_session(&mut self) -> Option<u32> {
+        self.sessions.next_changed()
+    }
+
+    /// The next response that was cached, for [`N4::restore_response`] of another member; `None`: no more.
+    pub fn next_response(&mut self) -> Option<Vec<u8>> {
+        self.out.next_kept()
+    }
+
+    /// The number of plans in flight. O(1).
+    pub const fn plans_in_flight(&self) -> usize {
+        self.sessions.in_flight()
+    }
+
+    /// The session with this index; `None` if there is none that is established. O(rules).
+    pub fn session_record(&self, index: u32) -> Option<Vec<u8>> {
+        let session = self.sessions.at(index).filter(|session| session.is_established())?;
+        if self.sessions.is_in_purge(session) {
+            return None;
+        }
+        let node = self.associations.get(session.association())?.node().clone();
+        Some(SessionRecord::of(session, node).to_octets())
+    }
+
+    /// All associations: the Node ID of each, and its record.
+    pub fn association_records(&self) -> impl Iterator<Item = (NodeId, Vec<u8>)> {
+        self.associations.iter().map(|it| (it.node().clone(), AssociationRecord::of(it).to_octets()))
+    }
+
+    /// Restores an association.
+    ///
+    /// # Errors
+    /// [`RestoreError::NoRecord`].
+    pub fn restore_association(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
+        let record = AssociationRecord::from_octets(octets).ok_or(RestoreError::NoRecord)?;
+        self.associations.restore(now, record, &mut self.transactions, &mut self.out);
+        Ok(())
+    }
+
+    /// Restores a session of another member: the data plane gets a plan. Restore associations first, then the sessions in the
+    /// order of their indices, then their last responses, all before any datagram.
+    ///
+    /// # Errors
+    /// The session cannot be restored, and does not exist.
+    pub fn restore_session(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
+        let record = SessionRecord::from_octets(octets).ok_or(RestoreError::NoRecord)?;
+        let Some(association) = self.associations.of_node(&record.node) else {
+            return Err(RestoreError::NoAssociation(record.node));
+        };
+        let change = self.sessions.restore(now, record, association)?;
+        self.associations.count_new_session(association);
+        self.sessions.submit(PlanPurpose::Restore, change.into(), &mut self.out);
+        Ok(())
+    }
+
+    /// Restores the response to a request, for duplicates of the request.
+    ///
+    /// # Errors
+    /// [`RestoreError::NoRecord`].
+    pub fn restore_response(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
+        let kept = KeptResponse::from_octets(octets).ok_or(RestoreError::NoRecord)?;
+        self.transactions.restore(now, kept.key, &kept.octets);
+        Ok(())
+    }
+}
+
+impl Transfer for RequestKey {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.from.put(out);
+        self.sequence.put(out);
+        self.message.code().put(out);
+        self.digest().put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        let (from, sequence) = (SocketAddr::take(input)?, u32::take(input)?);
+        let message = MessageType::from_code(u8::take(input)?)?;
+        Some(Self::restored(from, sequence, message, u64::take(input)?))
+    }
+}
+
+impl Transfer for KeptResponse {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.key.put(out);
+        self.octets.put(out);
+    }
+
+    fn take(input: &mut &[u8]) -> Option<Self> {
+        Some(Self { key: Transfer::take(input)?, octets: Transfer::take(input)? })
+    }
+}

@@ -1,0 +1,53 @@
+//! Announcements of addresses.
+
+use std::net::Ipv4Addr;
+
+use causeway_packet::Arp;
+use causeway_types::MacAddr;
+use rustix::net::{SendFlags, send};
+
+use crate::netlink::Netlink;
+use crate::{PortError, sys};
+
+/// ARP in the header of an Ethernet frame.
+const ARP: [u8; 2] = 0x0806_u16.to_be_bytes();
+
+/// Tells all hosts of an Ethernet interface that these addresses are here: a gratuitous ARP request each (RFC 5227 section 3).
+///
+/// # Errors
+/// [`PortError::InterfaceMissing`], also for an interface without MAC address; [`PortError::Permission`] without `CAP_NET_RAW`; [`PortError::System`].
+pub fn announce(interface: &str, addresses: &[Ipv4Addr]) -> Result<(), PortError> {
+    let missing = || PortError::InterfaceMissing { name: interface.to_owned() };
+    let link = Netlink::open()?.link(interface)?.ok_or_else(missing)?;
+    let mac = link.mac.ok_or_else(missing)?;
+    let failed = |errno| PortError::system(format!("announcing on {interface}"), errno, "CAP_NET_RAW");
+    let socket = sys::packet::open_both().map_err(failed)?;
+    sys::packet::bind(&socket, link.index).map_err(failed)?;
+    for ip in addresses {
+        send(&socket, &frame(mac, *ip), SendFlags::empty()).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn frame(mac: MacAddr, ip: Ipv4Addr) -> Vec<u8> {
+    let mut frame = vec![0xff; 6];
+    frame.extend(mac.0);
+    frame.extend(ARP);
+    Arp { is_request: true, sender: (mac, ip), target: (MacAddr([0; 6]), ip) }.write(&mut frame);
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  an address.
+    // Output: a broadcast that says where it is, and asks for it.
+    #[test]
+    fn an_announcement_is_a_request_for_the_address_itself() {
+        let frame = frame(MacAddr([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(192, 0, 2, 10));
+        assert_eq!(frame.get(..14), Some(&[255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 8, 6][..]));
+        let arp = Arp::parse(&frame[14..]).unwrap().unwrap();
+        assert!(arp.is_request && arp.is_announcement());
+    }
+}

@@ -1,0 +1,16 @@
+//! Any octets as frames of a chain: each that is read is written as the same octets.
+
+#![no_main]
+
+use causeway_chain::Frame;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|octets: &[u8]| {
+    let mut rest = octets;
+    while let Ok(Some((frame, len))) = Frame::decode(rest) {
+        let mut again = Vec::new();
+        frame.encode(&mut again).expect("it was short enough");
+        assert_eq!(again, rest[..len]);
+        rest = &rest[len..];
+    }
+});
