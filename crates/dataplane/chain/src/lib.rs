@@ -64,4 +64,4 @@ pub use coordinator::Coordinator;
 pub use frame::{Frame, FrameError, MAX_FRAME, Octets, VERSION};
 pub use machine::{Executed, Machine};
 pub use message::{Message, Output, Update};
-pub use replica::{NotHead, OPEN_REQUESTS, Replica};
+pub use replica::{NotHead, OPEN_REQUESTS, RecordOf, Replica};

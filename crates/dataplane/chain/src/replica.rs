@@ -43,6 +43,11 @@ struct Transfer<K> {
     is_ready: bool,
 }
 
+/// The record of a session: the session, its state, `None` for one that was deleted, and the responses to its last requests with their
+/// sequence numbers.
+pub type RecordOf<'a, M> =
+    (&'a <M as Machine>::Key, Option<&'a <M as Machine>::State>, &'a [(u32, <M as Machine>::Answer)]);
+
 /// One member of the chain: the state of all sessions, and its part of the protocol.
 ///
 /// Each input returns what the owner does next, in order.
@@ -96,7 +101,7 @@ impl<M: Machine> Replica<M> {
     }
 
     /// All records: session, state, `None` for one that was deleted, and the responses to its last requests, the oldest first.
-    pub fn records(&self) -> impl Iterator<Item = (&M::Key, Option<&M::State>, &[(u32, M::Answer)])> {
+    pub fn records(&self) -> impl Iterator<Item = RecordOf<'_, M>> {
         self.records.iter().map(|(key, record)| (key, record.state.as_ref(), record.answered.as_slice()))
     }
 

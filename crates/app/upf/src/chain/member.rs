@@ -223,7 +223,7 @@ impl ChainMember {
         thread::spawn(move || accept(&listener, peer_ip, (common, silence), &from_peer));
         let reached = events.clone();
         let peer = FrameSender::to(settings.peer, hello.clone(), silence, move |_| {
-            drop(reached.send(Event::PeerReached))
+            drop(reached.send(Event::PeerReached));
         });
         let of_coordinator = events.clone();
         let coordinator = FrameSender::to(settings.coordinator, hello, silence, move |stream| {
@@ -427,7 +427,7 @@ impl State {
             Event::FromPeer(from, frame) => {
                 self.heard_peer = Some(Instant::now());
                 self.is_suspected = false;
-                self.from_peer(from, frame);
+                self.handle_peer(from, frame);
             }
             Event::CoordinatorReached => self.ask(),
             Event::FromCoordinator(frame) => {
@@ -457,13 +457,12 @@ impl State {
         }
     }
 
-    fn from_peer(&mut self, from: Member, frame: Frame) {
+    fn handle_peer(&mut self, from: Member, frame: Frame) {
         match frame {
             // The coordinator tells one member before the other.
             Frame::Message(message) if message.epoch() > self.replica.configuration().epoch => {
-                if self.early.len() < MAX_EARLY {
-                    self.early.push((from, message));
-                }
+                self.early.push((from, message));
+                self.early.truncate(MAX_EARLY);
             }
             Frame::Message(message) => {
                 let configuration = self.replica.configuration();
@@ -542,8 +541,9 @@ impl State {
         let before = self.given;
         // A member that has joined acknowledges what it has without a response to each request.
         let replica = &self.replica;
-        let is_done = |change: &mut Unanswered| change.is_answered || replica.is_acknowledged(&change.key);
-        while self.unanswered.pop_front_if(is_done).is_some() {
+        let is_done = |change: &Unanswered| change.is_answered || replica.is_acknowledged(&change.key);
+        while self.unanswered.front().is_some_and(is_done) {
+            self.unanswered.pop_front();
             self.given += 1;
         }
         if self.given != before {
@@ -573,7 +573,7 @@ impl State {
         self.fewest = (usize::MAX, Instant::now());
         self.carry_out(outputs);
         for (from, message) in std::mem::take(&mut self.early) {
-            self.from_peer(from, Frame::Message(message));
+            self.handle_peer(from, Frame::Message(message));
         }
         self.update_role();
     }

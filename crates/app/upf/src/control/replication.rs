@@ -214,7 +214,8 @@ impl Replication {
 
     /// The next datagram that may leave now.
     pub(super) fn release(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
-        let (_, to, octets) = self.held.pop_front_if(|(behind, ..)| *behind <= self.acknowledged)?;
+        self.held.front().filter(|(behind, ..)| *behind <= self.acknowledged)?;
+        let (_, to, octets) = self.held.pop_front()?;
         Some((to, octets))
     }
 

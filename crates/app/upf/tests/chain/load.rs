@@ -236,7 +236,7 @@ impl World {
         );
         place.cycles += 1;
         place.next = match what {
-            Step::Establish | Step::Buffer if place.cycles % 7 != 0 => Step::Forward,
+            Step::Establish | Step::Buffer if !place.cycles.is_multiple_of(7) => Step::Forward,
             Step::Forward => Step::Buffer,
             Step::Establish | Step::Buffer => Step::Delete,
             Step::Delete => {
