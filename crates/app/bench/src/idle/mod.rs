@@ -404,10 +404,10 @@ impl World {
         self.environment.now = until;
     }
 
-    /// Until no more sessions become idle, and the file has all of them. Without a file there is nothing to wait for.
+    /// Until no more sessions become idle, and the file has all of them.
     fn settle(&mut self) {
         let mut moved = None;
-        while self.plane().cold_storage().is_some() {
+        loop {
             self.pass(IDLE * 2);
             let Some(state) = self.plane().cold_storage() else { return };
             if state.waiting > 0 {
