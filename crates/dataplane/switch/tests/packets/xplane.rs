@@ -12,9 +12,7 @@ use causeway_memory::{
     Client, ClientConfig, Completion, Description, ExternalMemory, Incarnation, Operation, OperationId,
     Outcome, QueuePair, Region, Regions, Rights, Rkey, SERVICE, Server, ServerConfig, SubmitError,
 };
-use causeway_model::{
-    Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Plan, RuleSet, UeSide, Urr,
-};
+use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, RuleSet, UeSide};
 use causeway_packet::Ports;
 use causeway_packet::roce::management::{ConnectRequest, Management, Message, Mtu};
 use causeway_packet::roce::{
@@ -23,7 +21,7 @@ use causeway_packet::roce::{
 use causeway_slowpath::Limits;
 use causeway_slowpath::lease::{LookupKey, RuleAction, SendAction, UeMatch};
 use causeway_types::{
-    Direction, FTeid, FarId, Interface, NetworkInstance, PdrId, Qfi, Seid, Span, Teid, Time, UrrId,
+    Direction, FTeid, FarId, Interface, NetworkInstance, PdrId, Qfi, Seid, Span, Teid, Time,
 };
 use causeway_xplane::flows::FlowEntry;
 use causeway_xplane::state::{Account, UeState};
@@ -220,18 +218,13 @@ impl Memory {
 }
 
 impl ExternalMemory for Memory {
-    /// Those of the switch: a flow has the same bucket.
+    /// As many as the switch has, so that a flow has the same bucket. The client has one connection for all.
     fn queue_pairs(&self) -> u16 {
         PAIRS as u16
     }
 
-    fn submit(
-        &mut self,
-        now: Time,
-        pair: QueuePair,
-        operation: Operation,
-    ) -> Result<OperationId, SubmitError> {
-        let id = self.client.submit(now, pair, operation);
+    fn submit(&mut self, now: Time, _: QueuePair, operation: Operation) -> Result<OperationId, SubmitError> {
+        let id = self.client.submit(now, QueuePair(0), operation);
         self.exchange(now);
         id
     }
@@ -496,11 +489,21 @@ impl World {
 
     /// What the memory has of a UE: packets and octets.
     fn counted(&self, ue: Ue) -> (u64, u64) {
-        let server = self.server();
-        let at = SIZES.record(ue.bucket().into(), 0) as usize + 64;
-        let state = UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap();
+        let state = self.state(ue);
         assert_eq!((state.accounts[0].budget, state.accounts[0].idle_limit), (u64::MAX, Span::MAX));
         (state.accounts[0].packets, state.accounts[0].octets)
+    }
+
+    /// The same of an account from which the software counts down.
+    fn counted_alone(&self, ue: Ue) -> (u64, u64) {
+        let state = self.state(ue);
+        (state.accounts[0].packets, state.accounts[0].octets)
+    }
+
+    fn state(&self, ue: Ue) -> UeState {
+        let server = self.server();
+        let at = SIZES.record(ue.bucket().into(), 0) as usize + 64;
+        UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap()
     }
 
     fn put(&mut self, port: u16, frame: &[u8]) {
@@ -890,23 +893,20 @@ fn what_is_lost_or_damaged_has_a_name() {
     world.save_and_close(UPLINK, 3, 3 * size);
 }
 
-/// The uplink of a UE goes to the data network, and is counted.
-fn counted_uplink() -> RuleSet {
+/// The uplink of a UE goes to the data network. A URR would give its account an inactivity time, which is the software's.
+fn uplink_alone() -> RuleSet {
     let tunnel = Some(FTeid { teid: Teid::new(TEID).unwrap(), addr: Ipv4Addr::from(UPF_N3).into() });
     let pdr = Pdr::new(PdrId(1), Pdi { tunnel, ..Pdi::new(Interface::Access) }, FarId(1));
     let mut rules = RuleSet::default();
-    let urrs = [UrrId(1)].into_iter().collect();
-    rules.pdrs.insert(PdrId(1), Pdr { removal: Some(HeaderRemoval::GTPU_IPV4), urrs, ..pdr });
+    rules.pdrs.insert(PdrId(1), Pdr { removal: Some(HeaderRemoval::GTPU_IPV4), ..pdr });
     rules.fars.insert(FarId(1), Far::forward(FarId(1), Forwarding::to(Interface::Core)));
-    let method = MeasurementMethod { volume: true, ..MeasurementMethod::default() };
-    rules.urrs.insert(UrrId(1), Urr::new(UrrId(1), method));
     rules
 }
 
 // Input:  a session that the software establishes over the memory of the switch, and the generation of its UE, which the control plane gives the switch.
 //         Packets of a flow: what has no entry is for the software. Then the session is deleted.
-// Output: the software forwards the first two, and writes an entry for the second one; the switch forwards the next two by that entry, and counts them in the
-//         record. The usage report of the software has the octets of all four. After the deletion the entry is of a generation before.
+// Output: the software forwards the first one, and writes an entry; the switch forwards the next two by that entry, and counts them in the record behind the
+//         software's; the software then hits the entry, too, and counts on. After the deletion the entry is of a generation before.
 #[test]
 fn the_software_writes_what_the_switch_finds() {
     if !is_inside() {
@@ -915,35 +915,34 @@ fn the_software_writes_what_the_switch_finds() {
     let mut world = World::start();
     let (mut software, now) = (world.software(), world.now);
     let (seid, key) = (Seid(7), UPLINK.key());
-    software.apply(now, &Plan::install(seid, counted_uplink())).unwrap();
+    software.apply(now, &Plan::install(seid, uplink_alone())).unwrap();
     let generation = world.set_generation(UPLINK, software.pipeline().generation(&key));
     let packet = upward((1000, 2000), b"hello to the server");
     let (frame, size) = (g_pdu(&packet, TEID, 9), packet.octets().len() as u64);
     let ingress =
         Ingress::Gtpu { local: UPF_N3.into(), peer: (Ipv4Addr::from(GNB), 2152).into(), tos: 0, hops: None };
-    for number in 0..2 {
-        world.first_packet(UPLINK, N3, &frame, &packet, 9);
-        assert_eq!(world.left(MISS), [UPLINK.tag(9), packet.octets()].concat());
-        // Before the first packet the software has granted nothing.
-        if number == 0 {
-            world.close_unsaved(UPLINK);
-        } else {
-            world.save_and_close(UPLINK, 0, 0);
-        }
+    let forward = |software: &mut XPlane<Memory>| {
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
         assert_eq!(software.process(now, &ingress, &frame[14 + 28..], &mut sent), Disposition::Forwarded);
         assert_eq!(sent[0].1, packet.hop().octets());
-    }
-    assert_eq!((software.pipeline().counters().walks, world.counted(UPLINK)), (1, (1, size)));
+    };
+    world.first_packet(UPLINK, N3, &frame, &packet, 9);
+    assert_eq!(world.left(MISS), [UPLINK.tag(9), packet.octets()].concat());
+    world.save_and_close(UPLINK, 0, 0);
+    forward(&mut software);
+    assert_eq!((software.pipeline().counters().walks, world.counted_alone(UPLINK)), (1, (1, size)));
     for passed in [2, 3] {
         world.first_packet(UPLINK, N3, &frame, &packet, 9);
         assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
-        world.save_and_close(UPLINK, passed, passed * size);
+        let save = world.save(UPLINK, passed, passed * size);
+        let close = world.close(UPLINK);
+        world.answer(&[save, close]);
+        world.wait_for_end(UPLINK);
     }
-    let usage = software.apply(now, &Plan::removal(seid)).unwrap().usage;
-    let volume = usage[0].volume.unwrap();
-    assert_eq!((volume.uplink_packets, volume.uplink), (4, 4 * size));
+    forward(&mut software);
+    assert_eq!((software.pipeline().counters().hits, world.counted_alone(UPLINK)), (1, (4, 4 * size)));
 
+    software.apply(now, &Plan::removal(seid)).unwrap();
     world.change_generation(generation, software.pipeline().generation(&key));
     world.first_packet(UPLINK, N3, &frame, &packet, 9);
     assert_eq!(world.left(STALE), [UPLINK.tag(9), packet.octets()].concat());
