@@ -321,7 +321,7 @@ impl Real {
         if let Some(handle) = self.smfs.get(&host) {
             let [table, action] = ["sessions.smf_hosts", "sessions.host"]
                 .map(|part| Value::text(&format!("AccelIngress.{part}")));
-            let handle = Value::I64(*handle as i64);
+            let handle = Value::I32(*handle as i32);
             let arguments = vec![Value::I32(0), table, handle, action, Value::List(data)];
             self.thrift.call("standard:bm_mt_modify_entry", arguments);
             return;
