@@ -54,7 +54,7 @@ pub struct TrainArguments {
     #[arg(long, value_name = "GROUP", help_heading = "Validation")]
     pub group: Vec<Group>,
 
-    /// The length of windows in milliseconds: 300, 500 or 1000 are usual
+    /// The length of windows in milliseconds: 300, 500 or 1000 are usual; 268, 537 or 1074 for a P4 switch
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..=10_000), help_heading = "Samples")]
     pub window: u32,
     /// Least packets of a window in each direction; smaller ones are of the default class [default: 5 a second]
