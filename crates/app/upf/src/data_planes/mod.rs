@@ -58,7 +58,7 @@ pub(crate) struct Common {
 impl Common {
     /// For so many packet threads.
     pub(crate) fn new(workers: usize) -> Self {
-        Self { switch: Arc::new(SharedSwitch::new(workers)), drivers: p4runtime::Drivers::default() }
+        Self { switch: Arc::new(SharedSwitch::new(workers)), drivers: Default::default() }
     }
 }
 
