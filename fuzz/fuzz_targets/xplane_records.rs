@@ -21,6 +21,6 @@ fuzz_target!(|octets: &[u8]| {
     }
     let (src, dst) = ([10, 45, 0, 2].into(), [198, 51, 100, 1].into());
     let fields = Fields { src, dst, protocol: 17, ports: None, dscp: 0, qfi: None };
-    find(octets, &UeKey::of_number(1), &fields.key(), &Generations::new(4, 1, 1), |_| true);
+    find(octets, &UeKey::of_number(1), &fields.key(), &Generations::new(4, 1), |_| true);
     match_block(octets, 5, &fields, Direction::Uplink);
 });
