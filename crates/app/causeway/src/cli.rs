@@ -450,8 +450,8 @@ struct Flags {
     /// upf.metrics.server: addresses of /metrics and /api, comma-separated
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_METRICS_ADDRESS", value_delimiter = ',')]
     metrics_address: Vec<String>,
-    /// Any key, repeatedly; `causeway config keys` lists them. In the environment: CAUSEWAY__UPF__SESSION__0__MTU=1300 for
-    /// upf.session[0].mtu
+    /// Any key, repeatedly; `causeway config keys` lists them. In the environment: CAUSEWAY__UPF__MAX_SESSIONS=1000 for
+    /// upf.max_sessions
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
