@@ -7,7 +7,7 @@
 //!   request passes `decode` (values), `edits` (its effect on the existing rules), [`validate()`] (the rules as a whole)
 //!   and [`plan_modification`](causeway_model::plan_modification) (the writes). The table in `decode/ie_support.rs` names
 //!   the treatment of each IE.
-//! - [`restore`] plans a session that another UPF had: its rules are octets by [`Transfer`](causeway_types::Transfer).
+//! - [`restore()`] plans a session that another UPF had: its rules are octets by [`Transfer`](causeway_types::Transfer).
 //! - [`Resources`] allocates F-TEIDs ([`Tunnels`]) and UE addresses ([`Addresses`]).
 //! - [`Resources::recognize`] is the template cache: a request with the message template of an earlier one is not decoded.
 //!

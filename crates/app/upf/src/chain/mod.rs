@@ -3,7 +3,7 @@
 //!
 //! - [`ChainMember`] keeps the records and speaks with the other member and the coordinator, in threads of its own.
 //! - [`coordinate`] is the process that decides who is in the chain.
-//! - [`ServiceAddresses`] are on this host while it is the primary.
+//! - `ServiceAddresses` are on this host while it is the primary.
 //!
 //! What the records hold is the matter of `control/replication`.
 
