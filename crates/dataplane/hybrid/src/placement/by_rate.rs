@@ -121,8 +121,9 @@ impl ByRate {
                 }
                 continue;
             }
-            // A later decision promotes it, when the replaced rule has left the switch.
-            if !self.replace_slowest(octets, moves, wishes) {
+            // A later decision promotes it, when the replaced rule has left the switch. A switch on which no more rules may be armed is
+            // not full: the rule waits until one of these has its gap.
+            if !moves.is_full() || !self.replace_slowest(octets, moves, wishes) {
                 without = without.or(Some(octets));
             }
         }

@@ -90,6 +90,26 @@ fn a_full_switch_replaces_a_rule_only_by_a_much_faster_one() {
     assert!(upf.moves.is_on_switch(rule(3)) && !upf.moves.is_on_switch(rule(1)));
 }
 
+// Input:  a switch with free entries, on which one rule may be armed at a time; a rule that it forwards; another one, faster, whose packets have no gap,
+//         and a third one like it.
+// Output: the second stays armed, the third waits, and the first one keeps its place.
+#[test]
+fn a_rule_that_waits_to_be_armed_replaces_none() {
+    let mut upf = Simulated::new(Config { armed: 1, ..Config::default() });
+    upf.run(&[(rule(1), 150)], 2);
+    assert!(upf.moves.is_settled(rule(1)));
+    for milli in 0..1000 {
+        for number in [2, 3] {
+            upf.placement.observe(upf.now, rule(number), 1000);
+        }
+        upf.step(milli, &[(rule(1), 150)]);
+    }
+    assert!(upf.moves.is_settled(rule(1)));
+    let is_armed = |number| upf.moves.is_on_switch(rule(number)) && !upf.moves.is_settled(rule(number));
+    assert!(is_armed(2) != is_armed(3));
+    assert_eq!((upf.moves.statistics().demoted, upf.moves.statistics().promoted), (0, 2));
+}
+
 // Input:  one switch for one rule in front of two packet threads, with ten rule changes a second. A rule of 1.2 Mbit/s in the
 //         first thread; then also one of 1.4 Mbit/s in the second; then this has 2 Mbit/s, and the first thread another one of
 //         1.6 Mbit/s. The second thread ends.
