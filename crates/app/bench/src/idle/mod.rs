@@ -377,11 +377,12 @@ impl World {
     /// switch the first packet moves its rule there, the second one begins the gap, and the third one is forwarded there.
     fn first_packets(&mut self, sessions: u32, progress: &mut Progress) -> Result<(), BenchError> {
         progress.stage("idle: a flow of each session");
-        for first in (0..sessions).step_by(GROUP as usize) {
+        // Half as many rules as may be armed at a time, so that those that find no gap at once do not keep others from the switch.
+        let (rounds, group) = if self.plane == IdlePlane::Hybrid { (3, GROUP / 2) } else { (1, GROUP) };
+        for first in (0..sessions).step_by(group as usize) {
             progress.set_progress(first.into(), sessions.into());
-            let rounds = if self.plane == IdlePlane::Hybrid { 3 } else { 1 };
             for _ in 0..rounds {
-                for number in first..sessions.min(first + GROUP) {
+                for number in first..sessions.min(first + group) {
                     self.one_packet(number, true)?;
                     self.one_packet(number, false)?;
                 }
