@@ -37,7 +37,8 @@ fn start() -> (Fallback, Tables) {
     };
     let capabilities = Capabilities { outer_ipv6: false, ..Capabilities::all(100, 16) };
     let config = Config::new(&NodeId::Ip(UPF.into()), UPF.into(), &endpoints, &capabilities).expect("a UPF");
-    let (mut fallback, mut tables) = (Fallback::new(config).expect("room"), Tables::new([UPF; 3]));
+    let (mut fallback, mut tables) =
+        (Fallback::new(config).expect("tables that hold a session"), Tables::new([UPF; 3]));
     tables.add_pool("10.46.0.0/16".parse().expect("a prefix"), 0);
     tables.set_smf(SMF, SMF, 1);
     fallback.set_smf(SMF, SMF, 1);

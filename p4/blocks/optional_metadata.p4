@@ -4,7 +4,7 @@
 #define CAUSEWAY_OPTIONAL_METADATA
 
 #if defined(HEAVY_HITTERS) && defined(APPLICATION_CLASSES)
-#error "HEAVY_HITTERS and APPLICATION_CLASSES are not for one program: the headers of copies have room for one of them"
+#error "HEAVY_HITTERS and APPLICATION_CLASSES are not for one program: the headers of copies carry the fields of one of them"
 #endif
 
 // Of `armed.p4`.

@@ -110,7 +110,7 @@ struct xplane_requests_t {
     bit<1> is_short;
     // Octets of the packet, those of the frame that may be its, and how many it lacks.
     bit<16> packet;
-    bit<16> room;
+    bit<16> capacity;
     bit<16> lacking;
     bit<8> opcode;
     bit<32> a;
@@ -160,11 +160,11 @@ control XPlaneEgressMain(
 
     action measure() {
         meta.packet = packet_copy.get({ meta.request.length });
-        meta.room = eg_intr_md.pkt_length |-| XPLANE_FRAME;
+        meta.capacity = eg_intr_md.pkt_length |-| XPLANE_FRAME;
     }
 
     action compare() {
-        meta.lacking = meta.packet |-| meta.room;
+        meta.lacking = meta.packet |-| meta.capacity;
     }
 
     apply {

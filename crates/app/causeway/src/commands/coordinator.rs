@@ -11,6 +11,7 @@ use causeway_upf::logging;
 use clap::Args;
 use tracing::error;
 
+use crate::address::with_port;
 use crate::exit;
 
 /// The coordinator of a chain.
@@ -28,10 +29,7 @@ pub(crate) struct CoordinatorArgs {
 }
 
 fn endpoint(text: &str) -> Result<SocketAddr, String> {
-    let alone = text.parse().map(|ip| SocketAddr::new(ip, COORDINATOR_PORT));
-    text.parse()
-        .or(alone)
-        .map_err(|_| "an IPv4 or IPv6 address is expected, with a port or without".to_owned())
+    with_port(text, COORDINATOR_PORT)
 }
 
 pub(super) fn run(args: &CoordinatorArgs) -> ExitCode {

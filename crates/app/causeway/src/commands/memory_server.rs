@@ -19,6 +19,7 @@ use rustix::net::sockopt::{
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::address::with_port;
 use crate::exit::{self, print};
 
 /// The largest UDP payload.
@@ -132,12 +133,7 @@ fn random() -> u64 {
 }
 
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let address = match text.parse::<IpAddr>() {
-        Ok(ip) => SocketAddr::new(ip, UDP_PORT),
-        Err(_) => {
-            text.parse::<SocketAddr>().map_err(|_| "an address, or an address and a port".to_owned())?
-        }
-    };
+    let address = with_port(text, UDP_PORT)?;
     if address.ip().is_unspecified() {
         return Err("one address of this host: the checksum of each packet covers it".to_owned());
     }

@@ -26,7 +26,7 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
-/// The same for JSON, where such letters are in strings only: each becomes `\\uXXXX`, one or two of them, which a JSON
+/// The same for JSON, where such letters are in strings only: each becomes one or two of `\\u` with four hexadecimal digits, which a JSON
 /// parser reverses.
 pub(super) struct JsonEscaped<W>(pub(super) W);
 

@@ -8,13 +8,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::{
-    ApplyAction, Cause, Message, OuterHeaderCreation, SessionDeletionRequest, SessionModificationRequest,
-    UpdateFar, UpdateForwardingParameters,
+    ApplyAction, Cause, DestinationInterface, Message, SessionDeletionRequest, SessionModificationRequest,
+    UpdateFar,
 };
 use causeway_types::{DualIp, FSeid, FarId, Seid};
 
-use crate::common::smf::{Smf, decode};
+use crate::common::smf::{Smf, decode, leading};
 use crate::common::until;
+use crate::downlink;
 use crate::network::GNB;
 
 /// Sessions at a time, unless the environment says otherwise.
@@ -259,16 +260,7 @@ impl World {
 }
 
 fn forward() -> Message<'static> {
-    let parameters = UpdateForwardingParameters {
-        outer_header_creation: Some(OuterHeaderCreation::gtpu(9, DualIp::from(GNB))),
-        ..UpdateForwardingParameters::default()
-    };
-    let far = UpdateFar {
-        apply_action: Some(ApplyAction::FORW),
-        update_forwarding_parameters: Some(parameters),
-        ..UpdateFar::new(FarId(2))
-    };
-    SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }.into()
+    leading((FarId(2), DestinationInterface::Access), (downlink(), GNB), None).into()
 }
 
 fn buffer() -> Message<'static> {

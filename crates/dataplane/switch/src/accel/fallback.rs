@@ -125,7 +125,7 @@ impl Fallback {
     /// For a UPF with this configuration of messages that the data plane answers.
     ///
     /// # Errors
-    /// The configuration has no room for a session.
+    /// The tables of this configuration cannot hold a session.
     pub fn new(config: Config) -> Result<Self, causeway_accel::NotPossible> {
         let mut config = config.with_class(Class::PUBLISHED);
         (config.sessions, config.keys, config.smfs) = (1, 16, 1);

@@ -67,7 +67,7 @@ impl LocalSwitch {
         Self::with_rules(topology, limits, timing, 0)
     }
 
-    /// The same, each of whose tables of rules has room for so many at least: more than a switch may hold.
+    /// The same with at least so many entries in each table of rules: more than a switch may hold.
     ///
     /// # Errors
     /// The model does not run it.

@@ -135,7 +135,7 @@ pub enum ModelRefused {
     #[error("the model has no least number of packets: the switch needs at least 1 in each direction")]
     LeastPackets,
     /// It has too many classes.
-    #[error("the model has {0} classes: the switch has room for {MOST_CLASSES}")]
+    #[error("the model has {0} classes: the switch tells at most {MOST_CLASSES} apart")]
     Classes(usize),
     /// A table is too small for it.
     #[error("the model needs {rows} rows of {table}: there are {size}")]

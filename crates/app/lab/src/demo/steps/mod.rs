@@ -138,6 +138,6 @@ fn octets(volume: &Volume) -> String {
 }
 
 /// The user of a network that stayed has ended the association, for example by `causeway drain --release`.
-fn was_released(options: &Options, network: &Network) -> Result<bool, LabError> {
-    Ok(options.keep && network.metrics()?.sum(ASSOCIATIONS, &[]) == 0.0)
+fn was_released(stays: bool, network: &Network) -> Result<bool, LabError> {
+    Ok(stays && network.metrics()?.sum(ASSOCIATIONS, &[]) == 0.0)
 }

@@ -18,10 +18,9 @@ const PACKET_INTERVAL: Duration = Duration::from_millis(1);
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     // In a network that stayed, somebody may send packets of their own.
-    let others_send = stage.options.keep;
-    let options = stage.options.clone();
+    let stays = stage.options.keep;
     let network = stage.network()?;
-    if super::was_released(&options, network)? {
+    if super::was_released(stays, network)? {
         observer.summarise("not played: the association was released while the network stayed");
         stage.after = stage.network()?.metrics()?;
         return Ok(());
@@ -39,7 +38,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
         observer.expect(&format!("usage of {}, all reports", ue.device), seen, same);
     }
     observer.progress("packets after the release");
-    nothing_passes(network, observer, others_send)?;
+    nothing_passes(network, observer, stays)?;
     stage.after = stage.network()?.metrics()?;
     let left = stage.after.sum(super::SESSIONS, &[]);
     observer.expect("sessions in /metrics", left, left == 0.0);

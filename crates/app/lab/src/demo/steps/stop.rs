@@ -9,9 +9,9 @@ use crate::demo::step::Observer;
 const GRACE: Duration = Duration::from_secs(20);
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
-    let options = stage.options.clone();
+    let stays = stage.options.keep;
     let network = stage.network()?;
-    if !super::was_released(&options, network)? {
+    if !super::was_released(stays, network)? {
         network.smf.release()?;
         observer.expect("Association Release Response", "accepted", true);
     }

@@ -486,19 +486,7 @@ impl Smf {
         (teid, peer): (Teid, Ipv4Addr),
         flags: Option<SessionModificationFlags>,
     ) -> bool {
-        let parameters = UpdateForwardingParameters {
-            destination_interface: Some(side),
-            outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.value(), DualIp::from(peer))),
-            flags,
-            ..UpdateForwardingParameters::default()
-        };
-        let far = UpdateFar {
-            apply_action: Some(ApplyAction::FORW),
-            update_forwarding_parameters: Some(parameters),
-            ..UpdateFar::new(far)
-        };
-        let request =
-            SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() };
+        let request = leading((far, side), (teid, peer), flags);
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
             Message::SessionModificationResponse(response) => response.cause.is_accepted(),
             other => panic!("{other:?}"),
@@ -592,6 +580,26 @@ pub fn decode(octets: &[u8]) -> (Header, Message<'_>) {
 fn volumes(report: UsageReport<'_>) -> (u64, u64) {
     let octets = report.volume_measurement.unwrap().octets;
     (octets.uplink.unwrap(), octets.downlink.unwrap())
+}
+
+/// A modification that leads a FAR into a tunnel.
+pub fn leading(
+    (far, side): (FarId, DestinationInterface),
+    (teid, peer): (Teid, Ipv4Addr),
+    flags: Option<SessionModificationFlags>,
+) -> SessionModificationRequest<'static> {
+    let parameters = UpdateForwardingParameters {
+        destination_interface: Some(side),
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(teid.value(), DualIp::from(peer))),
+        flags,
+        ..UpdateForwardingParameters::default()
+    };
+    let far = UpdateFar {
+        apply_action: Some(ApplyAction::FORW),
+        update_forwarding_parameters: Some(parameters),
+        ..UpdateFar::new(far)
+    };
+    SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }
 }
 
 /// The downlink out to a gNB.
