@@ -28,7 +28,7 @@ pub enum CoordinatorError {
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// The file cannot be read.
-    #[error("{}: {source}", file.display())]
+    #[error("cannot read {}: {source}; `--file` needs a file that this user may read and write", file.display())]
     Read {
         /// The file.
         file: PathBuf,
@@ -44,7 +44,7 @@ pub enum CoordinatorError {
         what: String,
     },
     /// The file cannot be written: without it no configuration may be sent.
-    #[error("{}: {source}", file.display())]
+    #[error("cannot write {}: {source}; `--file` needs a folder in which this user may write", file.display())]
     Write {
         /// The file.
         file: PathBuf,
