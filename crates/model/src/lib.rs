@@ -3,6 +3,7 @@
 //! - The rules: [`Pdr`], [`Far`], [`Qer`], [`Urr`] and [`Bar`], together a [`RuleSet`].
 //! - [`SessionProfile`]: what all sessions of one policy share; [`SessionParams`]: the values of one session.
 //! - [`Plan`]: the writes that change the rules of a session in a data plane.
+//! - [`Adopted`]: a session that the control plane takes over from a data plane.
 //! - [`Usage`]: what a data plane has measured. [`Capabilities`]: what it can do.
 //!
 //! Values are legal by construction where one value decides it; `causeway-rules` validates the rules of a session as a
@@ -22,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adopted;
 mod application;
 mod bar;
 mod capabilities;
@@ -50,6 +52,7 @@ mod ue_mac;
 mod urr;
 mod usage;
 
+pub use adopted::{Adopted, Answered};
 pub use application::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen, TrafficClasses,
 };

@@ -1,7 +1,7 @@
 //! Configuration of N4.
 
 use causeway_rules::{AddressPool, Catalogue, TeidPool};
-use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Span};
+use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Seid, Span};
 
 /// The configuration of N4. [`Config::new`] has the default values.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +50,8 @@ pub struct Config {
     pub short_teids: bool,
     /// UE address pools whose short TEIDs end with the bits of the UE address.
     pub teid_pools: Vec<TeidPool>,
+    /// Numbers of sessions that the data plane establishes itself, for [`crate::N4::adopt`]; `None`: it establishes none.
+    pub data_plane: Option<DataPlaneNumbers>,
     /// The UE address pools to allocate from (feature UEIP), the preferred pools first.
     pub address_pools: Vec<AddressPool>,
     /// SMFs may provision PFDs (features PFDM and PFDE); `false`: another member of a chain would not have them.
@@ -85,6 +87,7 @@ impl Config {
             secret: None,
             short_teids: false,
             teid_pools: Vec::new(),
+            data_plane: None,
             address_pools: Vec::new(),
             pfds: true,
             address_rest: Span::from_secs(60),
@@ -110,6 +113,24 @@ impl Config {
         self.limits.routes_per_session = next.limits.routes_per_session;
         self.limits.routes_per_smf = next.limits.routes_per_smf;
         self.catalogue.applications = next.catalogue.applications;
+    }
+}
+
+/// The numbers that a data plane gives to sessions that it establishes itself: N4 gives none of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataPlaneNumbers {
+    /// The bits of a SEID that tell its sessions from those of N4.
+    pub seid_mask: u64,
+    /// The value of these bits in SEIDs of its sessions.
+    pub seid: u64,
+    /// Its TEIDs begin here; N4 chooses those from 1 to the one before, below 2^23. They are predictable.
+    pub first_teid: u32,
+}
+
+impl DataPlaneNumbers {
+    /// A session of the data plane may have this SEID.
+    pub const fn has(&self, seid: Seid) -> bool {
+        seid.0 & self.seid_mask == self.seid
     }
 }
 

@@ -61,7 +61,8 @@ mod view;
 
 pub use causeway_rules::PoolUsage;
 pub use config::{
-    Config, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
+    Config, DataPlaneNumbers, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure,
+    RequestPort, Retransmission,
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use labels::{cause_label, message_label};

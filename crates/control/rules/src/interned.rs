@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 
 use causeway_model::{Far, Qer, RuleSet, Urr};
 
-use crate::change::TemplateCache;
+use crate::change::{RestoredProfiles, TemplateCache};
 
 /// Capacity for each kind of rule.
 const CACHE_SIZE: usize = 256;
@@ -23,6 +23,8 @@ pub(crate) struct Interned {
     urrs: InternTable<Urr>,
     /// The cache of whole sessions.
     pub(crate) template_cache: TemplateCache,
+    /// The same of restored sessions.
+    pub(crate) restored: RestoredProfiles,
 }
 
 impl PartialEq for Interned {

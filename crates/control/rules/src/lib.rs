@@ -7,7 +7,8 @@
 //!   request passes `decode` (values), `edits` (its effect on the existing rules), [`validate()`] (the rules as a whole)
 //!   and [`plan_modification`](causeway_model::plan_modification) (the writes). The table in `decode/ie_support.rs` names
 //!   the treatment of each IE.
-//! - [`restore()`] plans a session that another UPF had: its rules are octets by [`Transfer`](causeway_types::Transfer).
+//! - [`restore()`] plans a session that another UPF had: its rules are octets by [`Transfer`](causeway_types::Transfer). It does the same
+//!   with one that a data plane has established itself ([`SessionRules::adopted`]).
 //! - [`Resources`] allocates F-TEIDs ([`Tunnels`]) and UE addresses ([`Addresses`]).
 //! - [`Resources::recognize`] is the template cache: a request with the message template of an earlier one is not decoded.
 //!
@@ -111,7 +112,7 @@ pub use leniency::Leniency;
 pub use rejection::{Reason, Rejection};
 pub use resources::{ResourceChange, Resources};
 pub use response_ies::packet_rate_reports;
-pub use restore::restore;
+pub use restore::{Restored, restore};
 pub use session::SessionRules;
 pub use stored_rules::StoredRules;
 pub use tunnels::{TeidPool, TunnelChange, Tunnels};

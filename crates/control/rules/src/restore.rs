@@ -1,22 +1,46 @@
-//! The rules of a session as another member of a chain of UPFs had them.
+//! The rules of a session as another had them: a member of a chain of UPFs, or a data plane that established it.
 
 use causeway_collections::{SortedMap, SortedSet};
-use causeway_model::Plan;
-use causeway_types::{Seid, Transfer, put_list, transfer_fields, transfer_variants};
+use causeway_model::{LocalEndpoints, Plan, RuleSet};
+use causeway_types::{NodeId, Seid, Transfer, put_list, transfer_fields, transfer_variants};
 
 use crate::addresses::{ClaimedPrefix, PrefixKind};
 use crate::change::claim;
 use crate::edits::{Endpoint, EndpointId, EndpointUe, UeChoice};
 use crate::session::ReportState;
 use crate::validate::{Context, validate};
-use crate::{Change, Rejection, Resources, SessionRules};
+use crate::{Change, PlannedChange, Rejection, Resources, SessionRules, StoredRules};
 
-/// Plans the session with the UPF's SEID `session` that another UPF had with these rules: its tunnels and addresses are those
-/// of the rules, whoever chose them.
+/// A session of another, planned.
+#[derive(Debug)]
+pub struct Restored {
+    /// The change.
+    pub planned: PlannedChange,
+    /// The rules that the session has until the change is in force: the state of its reports.
+    pub held: StoredRules,
+}
+
+/// Plans the session with the UPF's SEID `session` that another had with these rules: its tunnels and addresses are those
+/// of the rules, whoever chose them. Sessions that differ in their parameters alone share a profile from the third one on.
 ///
 /// # Errors
 /// This UPF cannot have these rules, for example since another session has a tunnel of them; `resources` is unchanged.
 pub fn restore(
+    rules: SessionRules,
+    session: Seid,
+    context: &Context<'_>,
+    resources: &mut Resources,
+) -> Result<Restored, Rejection> {
+    if let Some(profiled) = resources.restore_profiled(session, &rules, context) {
+        let planned = PlannedChange::install(session, profiled.clone());
+        return Ok(Restored { planned, held: StoredRules::restored(profiled, rules.reports) });
+    }
+    let change = restore_whole(rules, session, context, resources)?;
+    resources.remember_restored(&change.session, context);
+    Ok(Restored { planned: change.into(), held: StoredRules::default() })
+}
+
+fn restore_whole(
     mut rules: SessionRules,
     session: Seid,
     context: &Context<'_>,
@@ -29,6 +53,18 @@ pub fn restore(
     resources.recent.intern(&mut rules.rules, &before.rules);
     let plan = Plan::install(session, rules.rules().clone());
     Ok(Change::without_choices(rules, plan, claimed))
+}
+
+impl SessionRules {
+    /// The rules of a session that a data plane has established itself for this SMF, without URRs and traffic endpoints. `choose_id`: the
+    /// CHOOSE ID of its local tunnel.
+    pub fn adopted(rules: RuleSet, choose_id: Option<u8>, smf: NodeId, endpoints: &LocalEndpoints) -> Self {
+        let tunnel = rules.pdrs.values().find_map(|pdr| pdr.pdi.tunnel);
+        let choose_ids = choose_id.zip(tunnel).into_iter().collect();
+        let mut session = Self { rules, choose_ids, established_by: Some(smf), ..Self::default() };
+        session.sync_addresses(endpoints.networks.first());
+        session
+    }
 }
 
 transfer_fields! {
@@ -123,7 +159,7 @@ mod tests {
             let rules = SessionRules::from_octets(&octets).ok_or_else(|| TestCaseError::fail("octets"))?;
             prop_assert_eq!(&rules, &change.session);
             let mut second = resources();
-            let restored = restore(rules.clone(), SESSION, &context, &mut second);
+            let restored = restore_whole(rules.clone(), SESSION, &context, &mut second);
             let restored = restored.map_err(|why| TestCaseError::fail(why.to_string()))?;
             prop_assert_eq!(&restored.session, &change.session);
             prop_assert_eq!(&restored.plan, &change.plan);
@@ -131,9 +167,44 @@ mod tests {
             prop_assert_eq!(second.addresses.in_use(), first.addresses.in_use());
             second.commit(restored.resources);
             // Another session cannot be there with the same.
-            let again = restore(rules.clone(), Seid(2), &context, &mut second);
+            let again = restore_whole(rules.clone(), Seid(2), &context, &mut second);
             let has_own = !change.session.tunnels().is_empty() || !change.session.addresses.is_empty();
             prop_assert_eq!(again.is_err(), has_own);
+        }
+
+        // Input:  a session that any legal establishment makes, three times: with other addresses, tunnels and SEIDs, and reports sent in between.
+        // Output: each is there as it was, with what it holds; the last one is stored as a profile and parameters, if its rules allow that. They
+        //         release all that they hold.
+        #[test]
+        fn sessions_of_a_kind_share_a_profile(requested in changes()) {
+            let (capabilities, endpoints, catalogue) = (capabilities(), endpoints(), Catalogue::default());
+            let context = Context { capabilities: &capabilities, endpoints: &endpoints, catalogue: &catalogue };
+            let (mut first, mut second) = (resources(), resources());
+            let mut all = Vec::new();
+            for number in 0..4_u32 {
+                let mut requested = requested.clone();
+                for draft in &mut requested.pdrs.create {
+                    if let Some(ip) = draft.pdi.ue.as_mut().and_then(|ue| ue.v4.as_mut()) {
+                        *ip = (u32::from(*ip) + number).into();
+                    }
+                }
+                let session = Seid(10 + u64::from(number));
+                let Ok(mut change) = establish_with(requested, session, &context, &mut first) else { return Ok(()) };
+                change.session.reports.values_mut().for_each(|state| state.next = number);
+                let restored = restore(change.session.clone(), session, &context, &mut second);
+                let Restored { planned, mut held } = restored.map_err(|why| TestCaseError::fail(why.to_string()))?;
+                prop_assert_eq!(&planned.pending.rules().into_owned(), change.session.rules());
+                planned.pending.commit(session, &mut held, &mut second);
+                prop_assert_eq!(&held.to_rules().into_owned(), &change.session);
+                first.commit(change.resources);
+                prop_assert_eq!(second.tunnels.in_use(), first.tunnels.in_use());
+                prop_assert_eq!(second.addresses.in_use(), first.addresses.in_use());
+                all.push((session, held));
+            }
+            for (session, held) in all {
+                PlannedChange::removal(session, &held).pending.end(session, &held, &mut second);
+            }
+            prop_assert_eq!((second.tunnels.in_use(), second.addresses.in_use()), (0, 0));
         }
 
         // Input:  any octets, or those of a session with one changed.

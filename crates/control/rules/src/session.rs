@@ -10,7 +10,8 @@ use causeway_model::{Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
 /// The rules of a session, with the state that the data plane does not need: CHOOSE IDs and their tunnels, traffic
 /// endpoints, and the state of the reports.
 ///
-/// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::usage_report`].
+/// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::usage_report`]; made of the rules of another by
+/// [`SessionRules::adopted`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SessionRules {
     pub(crate) rules: RuleSet,

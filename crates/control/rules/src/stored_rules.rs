@@ -46,6 +46,12 @@ impl From<ProfiledRules> for StoredRules {
 }
 
 impl StoredRules {
+    /// A session of a profile whose reports are in this state.
+    pub(crate) fn restored(profiled: ProfiledRules, reports: SortedMap<UrrId, ReportState>) -> Self {
+        let is_first = profiled.profile_rules().reports == reports;
+        Self(StoredForm::Profiled { profiled, reports: if is_first { SortedMap::new() } else { reports } })
+    }
+
     /// The complete rules. O(rules) if they are made on demand.
     pub fn to_rules(&self) -> Cow<'_, SessionRules> {
         match &self.0 {

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use causeway_model::{LocalEndpoints, RuleSet};
+use causeway_model::{Adopted, Answered, LocalEndpoints, RuleSet};
 use causeway_types::{FSeid, FarId, Ipv4Net, NetworkInstance, NodeId, NtpSeconds, Seid, Teid, Time};
 
 use crate::MAX_ANSWER;
@@ -14,7 +14,7 @@ use crate::config::{Config, INDEX_BITS, NotPossible};
 use crate::keys::{Collision, KeyTable, Owner};
 use crate::reason::{Counters, Reason};
 use crate::rules::{Chosen, Rules};
-use crate::session::{Answered, Entries, Entry, State};
+use crate::session::{Entries, Entry, State};
 use crate::smfs::{Smf, Smfs, SmfsFull};
 
 /// Mask of an index, and of a generation, in a SEID.
@@ -99,28 +99,6 @@ pub enum Effect {
         /// Its index.
         session: u32,
     },
-}
-
-/// A session as N4 takes it over.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Adopted {
-    /// The UPF's SEID.
-    pub seid: Seid,
-    /// The CP F-SEID.
-    pub cp: FSeid,
-    /// The Node ID of the SMF.
-    pub node: NodeId,
-    /// When it was established.
-    pub since: Time,
-    /// Its rules.
-    pub rules: RuleSet,
-    /// The CHOOSE ID of its uplink tunnel; `None`: the SMF chose the TEID, or sent none.
-    pub choose_id: Option<u8>,
-    /// The request that established it, and the last modifications, the oldest first: a repeated one gets the same
-    /// answer from N4.
-    pub answered: Vec<Answered>,
-    /// The answer to each of these requests.
-    pub answers: Vec<Vec<u8>>,
 }
 
 /// A session as others see it.

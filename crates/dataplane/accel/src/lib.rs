@@ -71,7 +71,7 @@ mod session;
 mod smfs;
 pub mod switch;
 
-pub use accel::{Accel, Adopted, Effect, Occupancy, Reservation, Unavailable, Verdict, View};
+pub use accel::{Accel, Effect, Occupancy, Reservation, Unavailable, Verdict, View};
 pub use answer::MAX_ANSWER;
 pub use class::{
     Action, Class, CoreSide, CpFSeid, Direction, Establishment, FarUpdate, Kind, Misfit, Modification,
@@ -81,5 +81,5 @@ pub use class::{
 pub use config::{Config, NotPossible};
 pub use reason::{Counters, Reason};
 pub use rules::{Chosen, Downlink, Rules, Uplink};
-pub use session::{Answered, REPEATS};
+pub use session::REPEATS;
 pub use smfs::SmfsFull;

@@ -1,29 +1,12 @@
 //! The session array: an entry for each index, with a generation.
 
+use causeway_model::Answered;
 use causeway_types::{Seid, Time};
 
 use crate::Rules;
 
 /// Requests of a session that are known again when they are repeated.
 pub const REPEATS: usize = 4;
-
-/// An answered request, to know it again.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Answered {
-    /// Its sequence number.
-    pub sequence: u32,
-    /// The UDP port that it came from.
-    pub port: u16,
-    /// Its digest, as [`causeway_pfcp::request_digest`] has it.
-    pub digest: u64,
-}
-
-impl Answered {
-    /// The same request, whatever port it came from.
-    pub(crate) const fn is_same_request(&self, other: &Self) -> bool {
-        self.sequence == other.sequence && self.digest == other.digest
-    }
-}
 
 /// The state of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,27 +1,35 @@
-//! The state of N4 as octets, for another member of a chain of UPFs, and N4 with the state of another member.
+//! The state of N4 as octets, for another member of a chain of UPFs, and N4 with the state of another member, or with sessions that the data
+//! plane has established itself.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use causeway_model::{Adopted, Answered};
 use causeway_pfcp::MessageType;
+use causeway_rules::Restored;
 use causeway_types::{NodeId, NtpSeconds, Seid, Time, Transfer};
 
 use super::N4;
 use crate::association::AssociationRecord;
 use crate::load::LoadControl;
+use crate::memory::Footprint;
 use crate::output::KeptResponse;
-use crate::session::{PlanPurpose, SessionRecord};
+use crate::session::{PlanPurpose, Session, SessionRecord};
 use crate::transaction::{RequestKey, Transactions};
 
-/// Why a record of another member cannot be restored.
+/// Why N4 cannot go on with what another had.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The octets are no record.
     #[error("the octets are no record of this version")]
     NoRecord,
+    /// The limit of sessions is reached.
+    #[error("there are {0} sessions already, the limit")]
+    Full(usize),
     /// The session is of an SMF without an association.
     #[error("{0} has no association")]
     NoAssociation(NodeId),
-    /// The SEID does not belong to the secret, or its place is taken.
+    /// The SEID does not belong to the secret or to the numbers of the data plane, or its place is taken.
     #[error("the SEID {0} cannot be given")]
     Seid(Seid),
     /// This UPF cannot have the rules.
@@ -97,7 +105,7 @@ impl N4 {
         };
         let change = self.sessions.restore(now, record, association)?;
         self.associations.count_new_session(association);
-        self.sessions.submit(PlanPurpose::Restore, change.into(), &mut self.out);
+        self.sessions.submit(PlanPurpose::Restore, change, &mut self.out);
         Ok(())
     }
 
@@ -108,6 +116,47 @@ impl N4 {
     pub fn restore_response(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
         let kept = KeptResponse::from_octets(octets).ok_or(RestoreError::NoRecord)?;
         self.transactions.restore(now, kept.key, &kept.octets);
+        Ok(())
+    }
+}
+
+/// Sessions that the data plane has established itself.
+impl N4 {
+    /// Takes over a session that the data plane has established ([`Config::data_plane`](crate::Config::data_plane)): the session keeps its
+    /// numbers, and a repeated request that the data plane has answered gets the same response. Call it before the message with which the
+    /// session came. The result of the plan is that of any plan: a session that it refuses does not exist.
+    ///
+    /// # Errors
+    /// The session cannot be taken over, and does not exist for N4. It is an error that no right data plane causes.
+    pub fn adopt(&mut self, now: Time, adopted: Adopted) -> Result<(), RestoreError> {
+        self.sessions.set_time(now);
+        let Some(association) = self.associations.of_node(&adopted.node) else {
+            return Err(RestoreError::NoAssociation(adopted.node));
+        };
+        let (cp, seid) = (adopted.cp, adopted.seid);
+        let (Some(host), Some(first)) = (cp.addr.iter().next(), adopted.answered.first()) else {
+            return Err(RestoreError::NoRecord);
+        };
+        let epoch = self.transactions.epoch(host);
+        let key = |message, request: &Answered| {
+            let Answered { sequence, port, digest } = *request;
+            RequestKey::restored((host, port).into(), sequence, message, digest).in_epoch(epoch)
+        };
+        let origin = key(MessageType::SessionEstablishmentRequest, first);
+        let Restored { planned, held } = self.sessions.plan_adopted(&adopted)?;
+        // An SMF that uses a CP F-SEID again has lost the session that had it.
+        self.end_replaced_sessions(now, &cp, association, BTreeSet::new());
+        let since = if adopted.since == Time::default() { now } else { adopted.since };
+        let footprint = Footprint::after(&planned.pending);
+        self.sessions
+            .insert_adopted(Session::new(since, seid, association, cp, origin, footprint).with_rules(held));
+        self.associations.count_new_session(association);
+        self.sessions.submit(PlanPurpose::Restore, planned, &mut self.out);
+        let later = adopted.answered.iter().skip(1);
+        let later = later.map(|request| key(MessageType::SessionModificationRequest, request));
+        for (key, answer) in std::iter::once(origin).chain(later).zip(&adopted.answers) {
+            self.transactions.restore(now, key, answer);
+        }
         Ok(())
     }
 }

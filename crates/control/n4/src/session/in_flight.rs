@@ -50,7 +50,7 @@ pub(crate) enum PlanPurpose {
     Purge,
     /// The UPF releases the session and reports that to the SMF.
     Release,
-    /// Another member of a chain of UPFs had the session.
+    /// Another member of a chain of UPFs had the session, or the data plane has established it.
     Restore,
 }
 

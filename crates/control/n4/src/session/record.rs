@@ -1,6 +1,7 @@
-//! A session as another member of a chain of UPFs had it.
+//! A session as another had it: a member of a chain of UPFs, or a data plane that established it itself.
 
-use causeway_rules::{Change, SessionRules};
+use causeway_model::Adopted;
+use causeway_rules::{PlannedChange, Restored, SessionRules};
 use causeway_types::{FSeid, NodeId, Seid, Time, transfer_fields};
 use thin_vec::ThinVec;
 
@@ -54,20 +55,41 @@ impl Sessions {
         now: Time,
         record: SessionRecord,
         association: AssociationId,
-    ) -> Result<Change, RestoreError> {
+    ) -> Result<PlannedChange, RestoreError> {
         let seid = record.seid;
         if !self.takes(seid) {
             return Err(RestoreError::Seid(seid));
         }
-        let Self { planning, resources, .. } = self;
-        let change = causeway_rules::restore(record.rules, seid, &planning.context(), resources)
-            .map_err(|why| RestoreError::Rules(seid, why.to_string()))?;
-        let footprint = Footprint::of(change.session.rules());
+        let Restored { planned, held } = self.plan_restored(record.rules, seid)?;
+        let footprint = Footprint::after(&planned.pending);
         let mut session = Session::new(now, seid, association, record.cp, record.origin, footprint);
-        session.since = record.since;
+        (session.since, session.rules) = (record.since, held);
         session.user = ThinVec::from(record.user.as_slice());
         record.sets.into_iter().for_each(|sets| session.set_membership(sets));
         self.insert_restored(session);
-        Ok(change)
+        Ok(planned)
+    }
+
+    /// Plans a session that the data plane has established.
+    ///
+    /// # Errors
+    /// It cannot be; nothing has changed.
+    pub(crate) fn plan_adopted(&mut self, adopted: &Adopted) -> Result<Restored, RestoreError> {
+        let (seid, most) = (adopted.seid, self.most());
+        if seid == Seid(0) || !self.is_of_data_plane(seid) || self.get(seid).is_some() {
+            return Err(RestoreError::Seid(seid));
+        }
+        if self.len() >= most {
+            return Err(RestoreError::Full(most));
+        }
+        let (rules, node) = (adopted.rules.clone(), adopted.node.clone());
+        let rules = SessionRules::adopted(rules, adopted.choose_id, node, &self.planning.endpoints);
+        self.plan_restored(rules, seid)
+    }
+
+    fn plan_restored(&mut self, rules: SessionRules, seid: Seid) -> Result<Restored, RestoreError> {
+        let Self { planning, resources, .. } = self;
+        causeway_rules::restore(rules, seid, &planning.context(), resources)
+            .map_err(|why| RestoreError::Rules(seid, why.to_string()))
     }
 }

@@ -84,6 +84,11 @@ impl Session {
         }
     }
 
+    /// The same with these rules.
+    pub(crate) fn with_rules(self, rules: StoredRules) -> Self {
+        Self { rules, ..self }
+    }
+
     pub(crate) const fn seid(&self) -> Seid {
         self.seid
     }

@@ -1,5 +1,7 @@
 //! N4 of another member of a chain goes on with the state of the first.
 
+use std::sync::Arc;
+
 use causeway_dataplane::ApplyError;
 use causeway_n4::RestoreError;
 use causeway_pfcp::*;
@@ -113,6 +115,33 @@ fn sessions_go_on() {
         let deleted = other.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
         assert_eq!(deleted.cause(), Cause::RequestAccepted);
     }
+}
+
+// Input:  five sessions that an SMF establishes in the same way, of which the second has reported usage; another member with their records.
+// Output: from the third one on they share a profile, as sessions do that a known template establishes; each has its rules, and its reports go on.
+#[test]
+fn restored_sessions_share_a_profile() {
+    let (mut n4, mut smf) = first();
+    let seids: Vec<Seid> = (0..5).map(|_| n4.establish(&mut smf)).collect();
+    n4.uses(seids[3], 1000);
+    let report = n4.next(smf.addr);
+    n4.deliver(smf.addr, &Smf::report_response(&report, seids[3], Cause::RequestAccepted));
+    let records = Records::of(&mut n4);
+    let mut other = second(&n4, &records);
+    let profiles: Vec<_> = other.plane.done.iter().map(|plan| plan.change.installed().unwrap()).collect();
+    assert!(profiles[2].is_shared());
+    assert!(profiles[2..].iter().all(|it| Arc::ptr_eq(it.profile(), profiles[2].profile())));
+    for index in 0..5 {
+        assert_eq!(other.n4.session_record(index), n4.n4.session_record(index), "{index}");
+    }
+    other.uses(seids[3], 2000);
+    assert_eq!(other.next(smf.addr).usage()[0].1, 1, "UR-SEQN goes on");
+    for seid in seids {
+        assert_eq!(other.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+        let deleted = other.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+        assert_eq!(deleted.cause(), Cause::RequestAccepted);
+    }
+    assert_eq!((other.n4.session_count(), other.rest().tunnels), (0, 0));
 }
 
 // Input:  records that are cut off, of an SMF without an association, twice the same; a data plane that refuses the session.

@@ -1,5 +1,6 @@
 //! Scenarios of N4: an SMF, a UPF, a data plane, and time that the tests advance.
 
+mod adoption;
 mod associations;
 mod bad_input;
 mod chain;

@@ -11,8 +11,8 @@ use causeway_pfcp::{
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
 pub use self::pending::{PendingChange, PlannedChange};
-pub(crate) use self::profile::TemplateCache;
 pub use self::profile::{ControlProfile, ProfiledRules, RecognizedModification, RecognizedRequest};
+pub(crate) use self::profile::{RestoredProfiles, TemplateCache};
 use self::profile::{establish_profiled, insert as cache_template};
 use crate::addresses::{AddressReservation, ClaimError, PrefixKind};
 use crate::decode;

@@ -37,6 +37,11 @@ const NOTED: u32 = 0x0100_0000;
 const UNMADE: u32 = 0x0400_0000;
 
 impl Entry {
+    /// The switch has the session; otherwise it had it last.
+    pub const fn is_live(&self) -> bool {
+        self.state & super::LIVE != 0
+    }
+
     /// Octets of an entry.
     pub const LEN: usize = 42;
 

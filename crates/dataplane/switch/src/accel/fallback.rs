@@ -6,18 +6,22 @@
 //! released ([`Fallback::ended`]), and the switch may have another session there.
 //!
 //! The entry has numbers of policies. [`Fallback`] knows the messages that were admitted under them, and makes the messages again that the
-//! session had. The data plane of `causeway-accel` says which rules follow from them: what N4 has to adopt.
+//! session had. The data plane of `causeway-accel` says which session follows from them: what N4 adopts, before it gets the frame.
+//!
+//! UE addresses have one owner, too: a session that N4 establishes itself takes the index of its UE from the switch
+//! ([`Sessions::take`](super::Sessions::take), [`Fallback::take`]), so that its packets come to the software.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use causeway_accel::switch::Fields;
-use causeway_accel::{Accel, Class, Config, Effect, MAX_ANSWER, Verdict};
-use causeway_model::RuleSet;
-use causeway_types::{FSeid, Seid, Teid, Time};
+use causeway_accel::switch::{Fields, parse};
+use causeway_accel::{Accel, Class, Config, Effect, MAX_ANSWER, Reservation, Verdict};
+use causeway_model::Adopted;
+use causeway_packet::{IpProtocol, Ipv4, Udp};
+use causeway_types::{Seid, Teid, Time};
 use thiserror::Error;
 
-use super::{Entry, Tables, numbers};
+use super::{Entry, LIVE, OF_SOFTWARE, Tables, accepted, numbers};
 
 /// EtherType of frames of the CPU port, and the code of what this module is for (`p4/README.md`).
 const ETHERTYPE_CPU: [u8; 2] = [0x88, 0xb5];
@@ -34,34 +38,27 @@ const FOLLOWS: usize = ETHERNET + 8;
 /// The time at which requests are made again: nothing of the rules depends on it.
 const ANY_TIME: Time = Time::from_secs(0);
 
-/// A session that the software has from now on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Handover {
-    /// Its index in the switch.
-    pub index: u32,
-    /// Its generation, which [`Fallback::ended`] writes back.
-    pub generation: u16,
-    /// The UPF's SEID.
-    pub seid: Seid,
-    /// The SMF and its SEID.
-    pub cp: FSeid,
-    /// Its rules, with the TEID that the switch has chosen.
-    pub rules: RuleSet,
-    /// Sequence numbers of the requests that established it and that changed it last.
-    pub requests: [u32; 2],
-    /// The message with which it comes is noted as the last request, and was not answered.
-    pub is_noted: bool,
-}
+/// The EtherType of IPv4, and the port of PFCP.
+const IPV4: [u8; 2] = [8, 0];
+const PFCP: u16 = 8805;
+/// Octets of a PFCP header with a SEID.
+const HEADER: usize = 16;
 
 /// What has come from the switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Punted {
     /// The port by which the frame came to the switch.
     pub port: u16,
-    /// The session that is the software's from now on; the frame is a message about it.
-    pub session: Option<Box<Handover>>,
+    /// The session that is the software's from now on; N4 adopts it before it gets the frame, which is a message about it. The switch
+    /// does not know from which port its establishment came; it says that of PFCP.
+    pub session: Option<Box<Adopted>>,
     /// The frame as it came.
     pub frame: Vec<u8>,
+    /// The frame repeats a request that the switch has answered: this is the answer again, and nobody else gets the frame.
+    pub answer: Option<Vec<u8>>,
+    /// The index of a session that the switch began for a late repetition of the establishment of one that has ended: there is none.
+    /// The control plane releases it at once ([`Fallback::ended`]).
+    pub void: Option<u32>,
 }
 
 /// Why the software cannot take a frame, or a session.
@@ -92,7 +89,7 @@ pub enum HandoverError {
         /// Index of the session.
         index: u32,
     },
-    /// The software has the session already.
+    /// The software has the session already, or the index.
     #[error("session {index} is the software's already")]
     SecondOwner {
         /// Index of the session.
@@ -116,9 +113,29 @@ pub struct Fallback {
     messages: BTreeMap<u16, Fields>,
     /// SMFs by their numbers: host, and address of the Node ID.
     smfs: BTreeMap<u16, [Ipv4Addr; 2]>,
-    /// Sessions of the software, with their generations.
-    sessions: BTreeMap<u32, u16>,
+    /// Indexes of the software.
+    held: BTreeMap<u32, Held>,
     sequence: u32,
+}
+
+/// An index of the software.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// The generation of the last session that the switch had there.
+    generation: u16,
+    /// The session that came from there.
+    session: Option<Taken>,
+    /// Without one: the last session that was there.
+    former: Option<Entry>,
+}
+
+/// A session that came from the switch.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    seid: [u32; 2],
+    cp: [u32; 2],
+    /// Number and digest of the last modification that the switch has answered.
+    last: Option<u32>,
 }
 
 impl Fallback {
@@ -133,7 +150,7 @@ impl Fallback {
             scratch: Accel::new(config)?,
             messages: BTreeMap::new(),
             smfs: BTreeMap::new(),
-            sessions: BTreeMap::new(),
+            held: BTreeMap::new(),
             sequence: 0,
         })
     }
@@ -148,19 +165,19 @@ impl Fallback {
         self.messages.entry(policy).or_insert_with(|| fields.clone());
     }
 
-    /// Sessions of the software.
+    /// Indexes of the software.
     pub fn len(&self) -> usize {
-        self.sessions.len()
+        self.held.len()
     }
 
-    /// The software has no session.
+    /// The software has no index.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty()
+        self.held.is_empty()
     }
 
-    /// The software has the session with this index.
+    /// The software has this index.
     pub fn has(&self, index: u32) -> bool {
-        self.sessions.contains_key(&index)
+        self.held.contains_key(&index)
     }
 
     /// A frame of the CPU port. With a session in front of it, that is the software's from now on.
@@ -172,19 +189,45 @@ impl Fallback {
         if head[12..ETHERNET] != ETHERTYPE_CPU || head[ETHERNET] != CODE {
             return Err(HandoverError::Frame);
         }
-        let mut rest = &frame[HEAD..];
-        let mut session = None;
+        let (mut rest, mut entry) = (&frame[HEAD..], None);
         if head[ETHERNET + 1] & HAS_ENTRY != 0 {
-            let (entry, behind) = rest.split_first_chunk().ok_or(HandoverError::Frame)?;
-            session = Some(Box::new(self.hand_over(tables, &Entry::decode(entry))?));
+            let (octets, behind) = rest.split_first_chunk().ok_or(HandoverError::Frame)?;
+            entry = Some(Entry::decode(octets));
             rest = behind;
         }
+        let request = Some(rest).filter(|_| head[FOLLOWS..HEAD] == IPV4).and_then(Request::of);
+        let mut session = entry.map(|entry| self.take(tables, &entry)).transpose()?.map(Box::new);
+        let (mut answer, mut void) = (None, None);
+        if let (Some(entry), Some(request)) = (&entry, &request)
+            && let Some(former) = former(entry)
+            && let Some(before) = request.repeats_establishment_of(tables, &former)
+        {
+            (session, answer, void) = (None, Some(before), Some(entry.index));
+            self.held.entry(entry.index).and_modify(|held| held.generation = generation(former.state));
+        } else if let Some(request) = &request {
+            answer = self.repeated(tables, request);
+        }
         let frame = [&head[..12], &head[FOLLOWS..HEAD], rest].concat();
-        Ok(Punted { port: u16::from_be_bytes([head[PORT], head[PORT + 1]]), session, frame })
+        Ok(Punted { port: u16::from_be_bytes([head[PORT], head[PORT + 1]]), session, frame, answer, void })
     }
 
-    /// The software takes a session over.
-    fn hand_over(&mut self, tables: &Tables, entry: &Entry) -> Result<Handover, HandoverError> {
+    /// The answer to a request that repeats the last one that the switch has answered for a session of the software, or the establishment of
+    /// one that has ended.
+    fn repeated(&self, tables: &Tables, request: &Request<'_>) -> Option<Vec<u8>> {
+        if request.message == 50 {
+            let place = tables.place(parse(request.ies).fields.get("ue") as u32)?;
+            return request.repeats_establishment_of(tables, self.held.get(&place)?.former.as_ref()?);
+        }
+        let Taken { seid, cp, last } = self.held.get(&request.seid[1])?.session?;
+        let is_it = request.message == 52 && request.seid == seid && Some(request.word(tables)) == last;
+        is_it.then(|| accepted(53, request.number, cp))
+    }
+
+    /// The software takes a session over, of which this is the entry.
+    ///
+    /// # Errors
+    /// [`HandoverError`]; the software does not have it.
+    pub fn take(&mut self, tables: &Tables, entry: &Entry) -> Result<Adopted, HandoverError> {
         let index = entry.index;
         if self.has(index) {
             return Err(HandoverError::SecondOwner { index });
@@ -200,60 +243,81 @@ impl Fallback {
         let has_downlink = entry.downlink_policy != 0 && !entry.is_unmade;
         let second = has_downlink.then(|| message(entry.downlink_policy)).transpose()?;
         let [seid, teid] = numbers(entry.state, number.into(), index);
-        let mut rules =
+        let cp = [(entry.cp >> 32) as u32, entry.cp as u32];
+        let answered = of_session(first.clone(), entry, ue, entry.fars[0]);
+        let answer = tables.established(entry.origin & !0xff, &answered, [seid, teid], index);
+        let mut adopted =
             self.replayed(entry, smf, ue, [Some(first), second]).ok_or(HandoverError::Rules { index })?;
-        for pdr in rules.pdrs.values_mut() {
+        for pdr in adopted.rules.pdrs.values_mut() {
             if let Some(tunnel) = pdr.pdi.tunnel.as_mut() {
                 tunnel.teid = Teid::new(teid).ok_or(HandoverError::Rules { index })?;
             }
         }
-        let generation = (entry.state >> 16) as u16 & 0x7fff;
-        self.sessions.insert(index, generation);
-        Ok(Handover {
-            index,
-            generation,
-            seid: Seid(u64::from(seid) << 32 | u64::from(index)),
-            cp: FSeid { seid: Seid(entry.cp), addr: smf[0].into() },
-            rules,
-            requests: [entry.origin >> 8, entry.last >> 8],
-            is_noted: entry.is_noted,
-        })
+        // The modifications that were made again are none that the SMF sent.
+        adopted.answered.truncate(1);
+        for origin in &mut adopted.answered {
+            (origin.sequence, origin.port) = (entry.origin >> 8, PFCP);
+        }
+        adopted.answers = vec![answer];
+        adopted.seid = Seid(u64::from(seid) << 32 | u64::from(index));
+        let last = Some(entry.last).filter(|last| !entry.is_noted && *last != entry.origin);
+        let session = Some(Taken { seid: [seid, index], cp, last });
+        self.held.insert(index, Held { generation: generation(entry.state), session, former: None });
+        Ok(adopted)
     }
 
-    /// The rules of a session whose messages are made again; `None`: one of them is not answered.
+    /// The software takes an index in which the switch has no session, for one of its own with that UE address. The entry is that of the last
+    /// session that was there ([`Sessions::take`](super::Sessions::take)).
+    ///
+    /// # Errors
+    /// The software has the index already.
+    pub fn take_place(&mut self, entry: &Entry) -> Result<(), HandoverError> {
+        let index = entry.index;
+        if self.has(index) {
+            return Err(HandoverError::SecondOwner { index });
+        }
+        let (generation, former) = (generation(entry.state), Some(*entry));
+        self.held.insert(index, Held { generation, session: None, former });
+        Ok(())
+    }
+
+    /// The session whose messages are made again; `None`: one of them is not answered.
     fn replayed(
         &mut self,
         entry: &Entry,
-        [smf, node]: [Ipv4Addr; 2],
+        [smf_host, node_address]: [Ipv4Addr; 2],
         ue: Ipv4Addr,
         [first, second]: [Option<Fields>; 2],
-    ) -> Option<RuleSet> {
-        self.scratch.associate(smf, node).ok()?;
-        let of_session = |fields: Fields, far: u16| {
-            let fields = fields.with("ue", u128::from(u32::from(ue)));
-            let fields = fields.with("far_id", far.into()).with("pdr_far", far.into());
-            fields.with("cp_high", (entry.cp >> 32).into()).with("cp_low", (entry.cp as u32).into())
-        };
-        let [host, node] = [smf, node].map(|address| u128::from(u32::from(address)));
+    ) -> Option<Adopted> {
+        self.scratch.associate(smf_host, node_address).ok()?;
+        let [host, node] = [smf_host, node_address].map(|address| u128::from(u32::from(address)));
         let [uplink, downlink] = entry.fars;
-        let first = of_session(first?, uplink).with("node", node).with("cp_address", host);
-        let Effect::Install { session, .. } = self.replay(smf, 50, 0, &first.encode())? else { return None };
+        let first = of_session(first?, entry, ue, uplink).with("node", node).with("cp_address", host);
+        let Effect::Install { session, .. } = self.replay(smf_host, 50, 0, &first.encode())? else {
+            return None;
+        };
         let seid = self.scratch.session(session)?.0.0;
         let mut rules = Some(());
         if let Some(second) = second {
             let far_id = (second.get("far_high") as u32) << 16 | u32::from(downlink);
-            let mut second = of_session(second, downlink).with("cp_address", host);
+            let mut second = of_session(second, entry, ue, downlink).with("cp_address", host);
             if let Some((teid, peer)) = entry.peer {
                 second = second.with("peer_teid", teid.into()).with("peer", u32::from(peer).into());
             }
             let now = update(far_id, entry);
-            rules = self.replay(smf, 52, seid, &second.encode()).map(|_| ());
-            rules = rules.and_then(|()| self.replay(smf, 52, seid, &now)).map(|_| ());
+            rules = self.replay(smf_host, 52, seid, &second.encode()).map(|_| ());
+            rules = rules.and_then(|()| self.replay(smf_host, 52, seid, &now)).map(|_| ());
         }
-        let rules = rules.and_then(|()| self.scratch.rule_set(session));
+        let adopted = rules.and_then(|()| self.scratch.adopt(session));
         self.scratch.undo_install(session);
-        self.scratch.release(smf);
-        rules
+        if let Some(adopted) = &adopted {
+            for key in [Reservation::Cp(smf_host, adopted.cp.seid), Reservation::Ue(ue)] {
+                self.scratch.unreserve(key);
+            }
+            self.scratch.give_back(adopted.seid);
+        }
+        self.scratch.release(smf_host);
+        adopted
     }
 
     /// A request to the data plane of `causeway-accel`, which must answer it.
@@ -270,11 +334,68 @@ impl Fallback {
     }
 
     /// A session has ended at the software, and nobody can ask for it any more: the value that the control plane writes into the switch's
-    /// state ([`Sessions::states`](super::Sessions::states)), so that the switch may use the index again. `None`: the software has no such session.
+    /// state ([`Sessions::states`](super::Sessions::states)), so that the switch may use the index again. `None`: it is not the software's.
     pub fn ended(&mut self, index: u32) -> Option<[u32; 2]> {
-        let generation = self.sessions.remove(&index)?;
-        Some([u32::from(generation) << 16, 0])
+        let held = self.held.remove(&index)?;
+        Some([u32::from(held.generation) << 16, 0])
     }
+}
+
+/// A request of an SMF.
+struct Request<'a> {
+    from: SocketAddrV4,
+    message: u8,
+    seid: [u32; 2],
+    /// Sequence number and a spare octet of zero.
+    number: u32,
+    ies: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    /// The request in an IPv4 packet; `None`: it is none.
+    fn of(packet: &'a [u8]) -> Option<Self> {
+        let ip = Ipv4::parse(packet).ok().filter(|ip| ip.protocol() == IpProtocol::UDP)?;
+        let udp = Udp::parse(ip.payload()).ok().filter(|udp| udp.dst_port() == PFCP)?;
+        let (head, ies) = udp.payload().split_first_chunk::<HEADER>()?;
+        let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let from = SocketAddrV4::new(ip.src(), udp.src_port());
+        Some(Self { from, message: head[1], seid: [word(4), word(8)], number: word(12) & !0xff, ies })
+    }
+
+    /// Number and digest, as the switch notes them.
+    fn word(&self, tables: &Tables) -> u32 {
+        let digest = tables.digest(self.from, self.message, self.seid, &parse(self.ies).fields);
+        self.number ^ u32::from(digest)
+    }
+
+    /// The answer to the establishment of the last session of an index, if this is that request once more.
+    fn repeats_establishment_of(&self, tables: &Tables, former: &Entry) -> Option<Vec<u8>> {
+        let fields = parse(self.ies).fields;
+        let cp = (fields.get("cp_high") as u64) << 32 | fields.get("cp_low") as u64;
+        // The state of a session that has ended names no SMF; the digest does.
+        let smf = tables.smf(*self.from.ip())?;
+        let (state, index) = (LIVE | former.state & OF_SOFTWARE | smf, former.index);
+        let is_it = self.message == 50 && self.word(tables) == former.origin && cp == former.cp;
+        let answers = is_it && generation(state) != 0 && generation(state) != generation(OF_SOFTWARE);
+        answers.then(|| tables.established(self.number, &fields, numbers(state, smf, index), index))
+    }
+}
+
+/// The session before, if the switch may have begun that of this entry for a late repetition of the establishment of it.
+fn former(entry: &Entry) -> Option<Entry> {
+    (entry.origin == entry.last).then(|| Entry { state: entry.state.wrapping_sub(1 << 16), ..*entry })
+}
+
+/// The generation in a state.
+const fn generation(state: u32) -> u16 {
+    (state >> 16) as u16 & 0x7fff
+}
+
+/// A message of a policy with the values of a session, and this FAR.
+fn of_session(fields: Fields, entry: &Entry, ue: Ipv4Addr, far: u16) -> Fields {
+    let fields = fields.with("ue", u128::from(u32::from(ue)));
+    let fields = fields.with("far_id", far.into()).with("pdr_far", far.into());
+    fields.with("cp_high", (entry.cp >> 32).into()).with("cp_low", (entry.cp as u32).into())
 }
 
 /// Update FAR: action and tunnel of the downlink as they are.

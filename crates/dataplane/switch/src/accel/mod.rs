@@ -27,7 +27,7 @@ mod tests;
 
 use actions::Actions;
 pub use entry::Entry;
-pub use fallback::{Fallback, Handover, HandoverError, Punted};
+pub use fallback::{Fallback, HandoverError, Punted};
 pub use police::{Policed, step};
 pub use tables::{Change as SessionChange, Direction, Op, Policy, Tables};
 
@@ -36,6 +36,12 @@ pub const SESSIONS: usize = 131_072;
 
 /// In a SEID of the UPF, behind the generation.
 const SEID_TAG: u32 = 0xacce;
+
+/// What SEIDs of the switch's sessions have in common: these bits, and their value. The control plane gives no such SEID.
+pub const SEIDS: [u64; 2] = [(0xffff << 32) | ((1 << 32) - SESSIONS as u64), (SEID_TAG as u64) << 32];
+
+/// The first TEID that the switch chooses: no session has generation 0. The control plane chooses those before it.
+pub const FIRST_TEID: u32 = SESSIONS as u32;
 
 /// A state: there is a session.
 const LIVE: u32 = 1 << 31;
@@ -217,7 +223,13 @@ impl Sessions {
             if state.access(&actions.set_origin, index, word)? == request.word {
                 return to(Some((index, begun)));
             }
-            return Ok(Verdict::Answered(self.established(request, cp, begun, smf, index)));
+            let numbers = numbers(begun, smf, index);
+            return Ok(Verdict::Answered(self.tables.established(
+                request.number,
+                request.fields,
+                numbers,
+                index,
+            )));
         }
         if before & OF_SOFTWARE == OF_SOFTWARE && !is_live {
             return to(None);
@@ -228,7 +240,13 @@ impl Sessions {
         ];
         let origin = state.access(&actions.get_origin, index, [0; 2])?;
         if (before ^ smf) & 0xffff == 0 && is_cp == [1, 1] && origin == request.word {
-            return Ok(Verdict::Answered(self.established(request, cp, before, smf, index)));
+            let numbers = numbers(before, smf, index);
+            return Ok(Verdict::Answered(self.tables.established(
+                request.number,
+                request.fields,
+                numbers,
+                index,
+            )));
         }
         to(Some((index, before)))
     }
@@ -434,30 +452,21 @@ impl Sessions {
         [u32::from(generation & 0x7fff) << 16, 0]
     }
 
+    /// The control plane takes an index, with the session that is there, as a message for the software does. Returns the entry of that
+    /// session, or, not [live](Entry::is_live), of the last one that was there. On a switch this is two accesses of the control plane,
+    /// between which a message may come; here it is one step.
+    ///
+    /// # Errors
+    /// An access that no switch can make: never.
+    pub fn take(&self, state: &mut State, index: u32) -> Result<Option<Entry>, RegisterError> {
+        state.begin_pass(Side::Ingress);
+        let before = state.access(&self.actions.read_state, index, [0; 2])?;
+        self.second(state, Second::of(Some((index, before))))
+    }
+
     /// The register of states, for the control plane.
     pub fn states(&self) -> u32 {
         self.actions.begin_session.register()
-    }
-
-    /// Node ID, Cause, UP F-SEID and Created PDR.
-    fn established(&self, request: &Request<'_>, cp: [u32; 2], state: u32, smf: u32, index: u32) -> Vec<u8> {
-        let [node, n4, tunnel] = self.tables.own.map(|own| own.octets());
-        let [seid, teid] = numbers(state, smf, index);
-        let pdr = (request.fields.get("pdr_id") as u16).to_be_bytes();
-        let ies = [
-            &[0, 60, 0, 5, 0][..],
-            &node,
-            &[0, 19, 0, 1, 1, 0, 57, 0, 13, 2],
-            &seid.to_be_bytes(),
-            &index.to_be_bytes(),
-            &n4,
-            &[0, 8, 0, 19, 0, 56, 0, 2],
-            &pdr,
-            &[0, 21, 0, 9, 1],
-            &teid.to_be_bytes(),
-            &tunnel,
-        ];
-        finished(51, request.number, cp, &ies.concat())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the control plane writes for messages: SMFs, pools of UE addresses, gNBs, and policies.
 
 use super::police::step;
-use super::{BTreeMap, Fields, Ipv4Addr, Ipv4Net, Part, SESSIONS, SocketAddrV4};
+use super::{BTreeMap, Fields, Ipv4Addr, Ipv4Net, Part, SESSIONS, SocketAddrV4, finished};
 
 /// What a message of a policy does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,6 +165,32 @@ impl Tables {
         };
         let smf = self.smfs.get(&host);
         smf.is_some_and(|(_, node)| is("form_node", "node", *node) && is("form_cp", "cp_address", host))
+    }
+
+    /// The answer to the establishment with these IEs: Node ID, Cause, UP F-SEID and Created PDR.
+    pub(super) fn established(
+        &self,
+        number: u32,
+        fields: &Fields,
+        [seid, teid]: [u32; 2],
+        index: u32,
+    ) -> Vec<u8> {
+        let [node, n4, tunnel] = self.own.map(|own| own.octets());
+        let cp = [fields.get("cp_high") as u32, fields.get("cp_low") as u32];
+        let ies = [
+            &[0, 60, 0, 5, 0][..],
+            &node,
+            &[0, 19, 0, 1, 1, 0, 57, 0, 13, 2],
+            &seid.to_be_bytes(),
+            &index.to_be_bytes(),
+            &n4,
+            &[0, 8, 0, 19, 0, 56, 0, 2],
+            &(fields.get("pdr_id") as u16).to_be_bytes(),
+            &[0, 21, 0, 9, 1],
+            &teid.to_be_bytes(),
+            &tunnel,
+        ];
+        finished(51, number, cp, &ies.concat())
     }
 
     /// The UE address of a session with this index; `None`: no pool has this place.

@@ -2,7 +2,7 @@
 
 mod prefetch;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -37,6 +37,8 @@ pub(crate) struct Sessions {
     pub(super) all: Slab<Session>,
     /// The UPF's SEIDs, which contain the index of their sessions.
     seids: SeidSequence,
+    /// The indices of sessions that the data plane established: their SEIDs do not contain them.
+    adopted: BTreeMap<Seid, u32>,
     /// The index found last: the same session is often looked up several times in a row.
     last: AtomicU32,
     /// Index by CP F-SEID, without sessions that are ending.
@@ -76,6 +78,7 @@ impl Sessions {
         Self {
             all: Slab::with_capacity(sessions),
             seids: SeidSequence::new(config.seed, config.secret),
+            adopted: BTreeMap::new(),
             last: AtomicU32::default(),
             by_cp: HashIndex::with_capacity(sessions),
             members: AssociationSessions::default(),
@@ -173,8 +176,19 @@ impl Sessions {
     }
 
     /// The SEID of the next session, which [`Sessions::insert`] allocates.
-    pub(crate) fn next_seid(&self) -> Seid {
-        self.seids.peek(self.all.vacant_index())
+    pub(crate) fn next_seid(&mut self) -> Seid {
+        loop {
+            let seid = self.seids.peek(self.all.vacant_index());
+            if !self.is_of_data_plane(seid) {
+                return seid;
+            }
+            self.seids.advance();
+        }
+    }
+
+    /// The data plane gives such SEIDs to sessions that it establishes itself.
+    pub(super) fn is_of_data_plane(&self, seid: Seid) -> bool {
+        self.config.data_plane.is_some_and(|numbers| numbers.has(seid))
     }
 
     /// Inserts a session with [`Sessions::next_seid`]; no other was inserted since.
@@ -202,6 +216,16 @@ impl Sessions {
         let (cp, index) = (session.cp, self.seids.index_of_seid(session.seid));
         self.join(index, &mut session);
         self.all.insert_behind(index, session);
+        self.index_cp(&cp, index);
+    }
+
+    /// Inserts a session that the data plane has established, for which [`Sessions::is_of_data_plane`] holds.
+    pub(crate) fn insert_adopted(&mut self, mut session: Session) {
+        let (cp, seid, index) = (session.cp, session.seid, self.all.vacant_index());
+        self.join(index, &mut session);
+        self.all.insert_at(index, session);
+        self.adopted.insert(seid, index);
+        self.last.store(index, Relaxed);
         self.index_cp(&cp, index);
     }
 
@@ -233,9 +257,9 @@ impl Sessions {
     /// The index of a session that was not the last one found.
     #[inline(never)]
     fn find(&self, seid: Seid) -> Option<u32> {
-        let index = self.seids.index_of_seid(seid);
-        let is_there = self.is_at(index, seid);
-        is_there.then(|| self.last.store(index, Relaxed))?;
+        let by_value = self.seids.index_of_seid(seid);
+        let index = if self.is_at(by_value, seid) { by_value } else { *self.adopted.get(&seid)? };
+        self.last.store(index, Relaxed);
         Some(index)
     }
 
@@ -275,6 +299,7 @@ impl Sessions {
         self.forget_cp(seid);
         let index = self.index_of(seid)?;
         let session = self.all.remove(index)?;
+        self.adopted.remove(&seid);
         self.touch(index);
         self.leave(session.association, session.number);
         self.needed.remove(session.footprint);
@@ -512,6 +537,9 @@ impl Sessions {
 
 fn tunnels(config: &Config, sessions: usize) -> Tunnels {
     let teids = u32::try_from(sessions as u64 * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
+    if let Some(numbers) = config.data_plane {
+        return Tunnels::new(teids.min(numbers.first_teid.saturating_sub(1)), config.seed).short(Vec::new());
+    }
     let tunnels = Tunnels::new(teids, config.seed);
     match config.secret {
         _ if config.short_teids => tunnels.short(config.teid_pools.clone()),

@@ -4,15 +4,19 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_collections::SortedSet;
-use causeway_model::{MAX_TUNNELS, Policy, SessionParams, SessionProfile};
+use causeway_model::{MAX_TUNNELS, Policy, PolicySlots, SessionParams, SessionProfile};
 use causeway_pfcp::template::RequestSlots;
 use causeway_types::{FTeid, IpNet, NodeId, PdrId, Seid};
 
 use super::policy_slots_of;
+use super::restored::ue_of;
 use crate::addresses::ClaimedPrefix;
 use crate::change::Change;
 use crate::edits::ChosenUes;
 use crate::{Addresses, Leniency, SessionRules, Tunnels};
+
+/// The octets of the request for which the memory of a profile of restored sessions is estimated.
+const RESTORED_OCTETS: usize = 1 << 10;
 
 /// A session profile with the control-plane state of its first session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,6 +74,38 @@ impl ControlProfile {
             are_given,
             tolerated: change.tolerated.clone(),
         })
+    }
+
+    /// The profile of sessions that are restored as this one was. `None`: as for [`ControlProfile::of`].
+    pub(super) fn of_restored(session: &SessionRules) -> Option<Self> {
+        let rules = &session.rules;
+        let (fars, remotes) = SessionProfile::remotes_of(rules)?;
+        let mut tunnels = Vec::new();
+        for tunnel in rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel) {
+            if !tunnels.contains(&tunnel) {
+                tunnels.push(tunnel);
+            }
+        }
+        let params = SessionParams { ue: ue_of(rules), remotes, ..SessionParams::default() };
+        let slots = PolicySlots::default();
+        let profile = SessionProfile::new(rules.clone(), tunnels, fars, params, slots, RESTORED_OCTETS)?;
+        let has_plain_end =
+            session.endpoints.is_empty() && session.endpoint_of.is_empty() && session.chosen_ues.is_empty();
+        has_plain_end.then(|| Self {
+            profile: Arc::new(profile),
+            session: session.clone(),
+            chosen: Vec::new(),
+            // Whoever chose them, each session has its own already.
+            are_given: true,
+            tolerated: Vec::new(),
+        })
+    }
+
+    /// A session with these parameters has these rules, but for the state of its reports.
+    pub(super) fn is_of(&self, session: &SessionRules, params: &SessionParams) -> bool {
+        let mut made = self.session_with(params, None);
+        made.reports.clone_from(&session.reports);
+        made == *session
     }
 
     /// The profile of a session with these parameters after a change of FARs only. `None`: as for

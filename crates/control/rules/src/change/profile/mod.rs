@@ -8,6 +8,7 @@
 
 mod control_profile;
 mod profiled_rules;
+mod restored;
 mod transitions;
 
 use std::hash::BuildHasher;
@@ -22,6 +23,7 @@ use foldhash::fast::SeedableRandomState;
 
 pub use self::control_profile::ControlProfile;
 pub use self::profiled_rules::ProfiledRules;
+pub(crate) use self::restored::RestoredProfiles;
 pub use self::transitions::RecognizedModification;
 use super::Change;
 use crate::Resources;

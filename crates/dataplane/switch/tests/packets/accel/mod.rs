@@ -11,6 +11,7 @@ use crate::bmv2::{is_inside, run_inside};
 
 mod frames;
 mod random;
+mod software;
 mod switch;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
