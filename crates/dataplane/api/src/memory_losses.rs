@@ -9,6 +9,8 @@ pub struct MemoryLosses {
     pub restarts: u64,
     /// States of sessions that only the memory had: what their packets used since the slow path granted it is not reported.
     pub states: u64,
+    /// Entries of flows that were not used for long, whose place another flow took. Nothing is lost with them but a lookup of their next packet.
+    pub aged_flows: u64,
 }
 
 impl MemoryLosses {
@@ -19,6 +21,7 @@ impl MemoryLosses {
             failures: self.failures + other.failures,
             restarts: self.restarts + other.restarts,
             states: self.states + other.states,
+            aged_flows: self.aged_flows + other.aged_flows,
         }
     }
 }

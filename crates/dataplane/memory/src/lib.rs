@@ -7,6 +7,7 @@
 //!   by time-out and NAK, each operation executed once.
 //! - [`Client`] and [`Server`] set up connections between them, by the messages of InfiniBand's communication management. A client whose
 //!   server has restarted says so: [`Failure::Restarted`].
+//! - [`Sweeper`] ends rows of tables that were not used for a while ([`AgedTable`]); a [`Server`] has one.
 //! - [`Local`] is memory of this process behind the same contract.
 //! - [`Model`] is external memory in model time: both ends over links with a rate and a round trip, and adapters that execute so many
 //!   operations a second ([`ModelParameters`], each with its source).
@@ -71,6 +72,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ageing;
 mod client;
 mod contract;
 mod description;
@@ -81,6 +83,7 @@ mod requester;
 mod responder;
 mod server;
 
+pub use ageing::{AgedTable, DIRECTORY, SETTLE, Sweeper, TABLES};
 pub use causeway_packet::roce::Rkey;
 pub use client::{Client, ClientConfig, ConnectError, Status};
 pub use contract::{

@@ -81,6 +81,11 @@ impl Regions {
         self.regions.iter().map(|(rkey, region)| (*rkey, region))
     }
 
+    /// The memory of a key, to change.
+    pub(crate) fn octets_mut(&mut self, rkey: Rkey) -> Option<&mut [u8]> {
+        self.regions.get_mut(&rkey).map(|region| region.octets.as_mut_slice())
+    }
+
     /// Sets all memory to zero.
     pub(crate) fn clear(&mut self) {
         self.regions.values_mut().for_each(|region| region.octets.fill(0));

@@ -12,7 +12,7 @@ use causeway_packet::roce::{
 use causeway_types::{Span, Time};
 
 use crate::description::{Description, SERVICE};
-use crate::{Regions, Responder, ResponderConfig, ResponderCounters};
+use crate::{Regions, Responder, ResponderConfig, ResponderCounters, Sweeper};
 
 /// Management messages that wait to be sent; more are dropped, and their senders repeat the request.
 const MAX_REPLIES: usize = 64;
@@ -62,6 +62,8 @@ pub struct ServerCounters {
     pub rejected: u64,
     /// Datagrams that were sent.
     pub sent: u64,
+    /// Rows of tables that were swept, since they were not used for long ([`Sweeper`]).
+    pub swept: u64,
     /// The work of all queue pairs, also of those that are gone.
     pub work: ResponderCounters,
 }
@@ -80,8 +82,8 @@ struct Connection {
 
 /// A memory server as a state machine: datagrams and times go in, datagrams come out.
 ///
-/// After each datagram the owner sends what [`Server::poll_transmit`] returns until it is `None`. A server has no timers: clients repeat what
-/// is lost.
+/// After each datagram the owner sends what [`Server::poll_transmit`] returns until it is `None`. For clients a server has no timers: they repeat
+/// what is lost. Where its region describes tables whose rows age, it sweeps them ([`Server::sweep`]).
 ///
 /// It does not know who may access it: as everywhere in RoCE, whoever reaches its port and learns a key has the memory. It belongs on a
 /// network of its own.
@@ -95,6 +97,7 @@ pub struct Server {
     replies: VecDeque<(SocketAddr, Management)>,
     random: fastrand::Rng,
     counters: ServerCounters,
+    sweeper: Sweeper,
 }
 
 impl Server {
@@ -108,12 +111,13 @@ impl Server {
             ready: VecDeque::new(),
             replies: VecDeque::new(),
             counters: ServerCounters::default(),
+            sweeper: Sweeper::default(),
         }
     }
 
     /// What it did.
     pub fn counters(&self) -> ServerCounters {
-        let mut counters = self.counters;
+        let mut counters = ServerCounters { swept: self.sweeper.swept(), ..self.counters };
         self.connections.values().for_each(|connection| counters.work.add(connection.responder.counters()));
         counters
     }
@@ -186,6 +190,19 @@ impl Server {
             }
             self.ready.pop_front();
         }
+    }
+
+    /// Sweeps a part of the tables that its region describes, if that is due: called after each datagram, and some ten times a second without any, or a hundred
+    /// times if [`Server::has_aged_tables`]. Returns at once if nothing is due.
+    pub fn sweep(&mut self, now: Time) {
+        if let Some(octets) = self.regions.octets_mut(self.config.description.rkey) {
+            self.sweeper.advance(now, octets);
+        }
+    }
+
+    /// There is something to sweep.
+    pub fn has_aged_tables(&self) -> bool {
+        self.sweeper.tables() > 0
     }
 
     fn manage(&mut self, now: Time, from: SocketAddr, packet: &Packet<'_>) {

@@ -27,7 +27,7 @@ pub(crate) const MAX_PACKET: usize = 2048;
 
 const PACKET: usize = TAG + MAX_PACKET;
 const UE_BUCKET: usize = UE_WAYS * (HEAD + RULES);
-const FLOW_BUCKET: usize = ENTRIES + PACKET;
+pub(crate) const FLOW_BUCKET: usize = ENTRIES + PACKET;
 
 /// The place of a state in the UE table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -94,5 +94,5 @@ pub use action::{Action, Send};
 pub use idle::Paged;
 pub use key::{Fields, FlowKey, UeKey};
 pub use layout::{MODEL_RKEY, Sizes, StatePlace};
-pub use pipeline::{Arrival, Departure, Pipeline, PipelineConfig, PipelineCounters, Verdict, Why};
+pub use pipeline::{Arrival, Departure, Directory, Pipeline, PipelineConfig, PipelineCounters, Verdict, Why};
 pub use plane::{Awaited, ModelPlane, XPlane};

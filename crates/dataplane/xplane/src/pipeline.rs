@@ -20,6 +20,7 @@
 //! What cannot be decided here leaves with [`Verdict::SlowPath`], and has changed nothing. From then on all packets of the UE do so until
 //! its state is written anew ([`Pipeline::is_empty`] first): so that they keep their order there, too.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU8;
 
@@ -30,7 +31,7 @@ use causeway_memory::{
 use causeway_types::{Direction, Span, Time};
 
 use crate::action::{ACTION, Action, Send};
-use crate::flows::{ENTRIES, FlowEntry, Found, Generations, find};
+use crate::flows::{ENTRIES, FlowEntry, Found, Generations, aged_table, find};
 use crate::idle::IdleRings;
 use crate::key::{Fields, FlowKey, UeKey};
 use crate::layout::{Layout, MAX_PACKET, StatePlace, TAG, UE_WAYS};
@@ -50,7 +51,8 @@ pub struct PipelineConfig {
     /// Where generations begin. Data planes that use a memory one after the other begin at numbers far from each other, for example at
     /// random: none applies what the one before has left there.
     pub first_generation: u64,
-    /// Flow entries that were not used for so long give way to other flows; uses are written after a quarter of it.
+    /// Flow entries that were not used for so long give way to other flows, and are swept by a server that does so; uses are written after a quarter of
+    /// it.
     pub flow_age: Span,
 }
 
@@ -146,6 +148,10 @@ pub struct PipelineCounters {
     pub joined: u64,
     /// Entries that were written into the flow table.
     pub inserted: u64,
+    /// Entries of flows that were not used for long, whose place one of those took.
+    pub aged: u64,
+    /// Uses that were written into entries.
+    pub uses_written: u64,
     /// Packets that the slow path got, by [`Why`].
     pub slow: [u64; 7],
     /// Packets that the memory lost.
@@ -204,7 +210,19 @@ struct Walk {
     found: Option<Option<(RuleRef, Action)>>,
     /// Where the entry goes.
     bucket: u64,
-    place: usize,
+    /// `None`: nowhere, since the flow that has the place uses it again.
+    place: Option<usize>,
+    /// Another flow has the place, which was not used for long.
+    takes_aged: bool,
+}
+
+/// Where a memory server that sweeps tables finds their description, and where the tables are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Directory {
+    /// The place of the description.
+    pub place: Place,
+    /// Octets from the start of the server's region to the first of the tables.
+    pub offset: u64,
 }
 
 /// What an operation is for.
@@ -228,6 +246,8 @@ pub(crate) enum Purpose {
     State { ticket: WriteTicket },
     /// The state of several lookup keys.
     SharedState { ticket: WriteTicket },
+    /// The use of a flow's entry.
+    Use { bucket: u64, place: usize },
     /// A write whose failure leaves nothing to do.
     Plain,
     /// The control plane's.
@@ -251,6 +271,8 @@ pub struct Pipeline<M> {
     flights: HashMap<u64, Flight>,
     next_flight: u64,
     walks: HashMap<Of, Walk>,
+    /// Entries whose use is being written, by bucket and place: so many writes.
+    uses: HashMap<(u64, usize), u32>,
     rings: Vec<Ring<(u64, u64, Vec<u8>)>>,
     free_rings: Vec<usize>,
     /// The flow of each ring, and its packets by position.
@@ -287,6 +309,7 @@ impl<M: ExternalMemory> Pipeline<M> {
             flights: HashMap::new(),
             next_flight: 1,
             walks: HashMap::new(),
+            uses: HashMap::new(),
             rings: std::iter::repeat_with(ring).take(rings).collect(),
             free_rings: (0..rings).rev().collect(),
             ring_flows: vec![None; rings],
@@ -553,6 +576,7 @@ impl<M: ExternalMemory> Pipeline<M> {
                 let next = self.shared.written(ticket);
                 self.write_shared(now, next);
             }
+            Purpose::Use { bucket, place } => self.use_written(bucket, place),
             Purpose::Plain => {}
             Purpose::Control => self.replies.push_back(Some(octets)),
         }
@@ -564,6 +588,7 @@ impl<M: ExternalMemory> Pipeline<M> {
         match purpose {
             // The packets that wait for it find nothing, and are lost.
             Purpose::Load { .. } | Purpose::Plain => {}
+            Purpose::Use { bucket, place } => self.use_written(bucket, place),
             // The packet is in the ring until `recover_paged`.
             Purpose::Page { .. } | Purpose::PageRead { .. } => {}
             Purpose::LoadShared { place, ticket } => self.loaded_shared(now, place, ticket, None),
@@ -613,20 +638,20 @@ impl<M: ExternalMemory> Pipeline<M> {
         if header.generation != self.generations.of(&flight.ue) || !header.is_of_ue(&flight.fields) {
             return self.leave_slowly(now, number, frame, Why::NoRecord);
         }
-        let is_aged = |used| now.since(used) >= self.config.flow_age;
+        let bucket = self.flow_bucket(&flight.ue, &flight.flow);
+        let is_aged = |place, used| {
+            now.since(used) >= self.config.flow_age && !self.uses.contains_key(&(bucket, place))
+        };
         match find(entries, &flight.ue, &flight.flow, &self.generations, is_aged) {
             Found::Hit(entry, place) => {
                 self.counters.hits += 1;
                 if now.since(entry.used).as_nanos() > self.config.flow_age.as_nanos() / 4 {
-                    let bucket = self.flow_bucket(&flight.ue, &flight.flow);
-                    let entry = FlowEntry { used: now, ..entry };
-                    let write = Operation::write(self.layout.flow_entry(bucket, place), entry.encode());
-                    self.submit(now, &flight.ue, write, Purpose::Plain);
+                    self.write_use(now, bucket, place, entry);
                 }
                 self.enforce(now, number, frame, entry.rule);
             }
             Found::Collision => self.leave_slowly(now, number, frame, Why::FlowCollision),
-            Found::Miss(place) => match self.free_rings.pop() {
+            Found::Miss { place, is_aged } => match self.free_rings.pop() {
                 None => self.leave_slowly(now, number, frame, Why::NoRing),
                 Some(ring) => {
                     self.counters.walks += 1;
@@ -642,8 +667,9 @@ impl<M: ExternalMemory> Pipeline<M> {
                         pdrs: header.pdrs.into(),
                         actions: Vec::new(),
                         found: None,
-                        bucket: self.flow_bucket(&flight.ue, &flight.flow),
-                        place,
+                        bucket,
+                        place: Some(place),
+                        takes_aged: is_aged,
                     };
                     self.walks.insert(of, walk);
                     self.wait(now, number, frame);
@@ -651,6 +677,41 @@ impl<M: ExternalMemory> Pipeline<M> {
                 }
             },
         }
+    }
+
+    /// Writes that an entry is used. A flow that has its place in view, since it was not used for long, gets none.
+    fn write_use(&mut self, now: Time, bucket: u64, place: usize, entry: FlowEntry) {
+        let takes_it =
+            |walk: &&mut Walk| walk.takes_aged && walk.bucket == bucket && walk.place == Some(place);
+        self.walks.values_mut().filter(takes_it).for_each(|walk| walk.place = None);
+        self.counters.uses_written += 1;
+        *self.uses.entry((bucket, place)).or_default() += 1;
+        let entry = FlowEntry { used: now, ..entry };
+        let write = Operation::write(self.layout.flow_entry(bucket, place), entry.encode());
+        self.submit(now, &entry.ue, write, Purpose::Use { bucket, place });
+    }
+
+    fn use_written(&mut self, bucket: u64, place: usize) {
+        if let Entry::Occupied(mut writes) = self.uses.entry((bucket, place)) {
+            *writes.get_mut() -= 1;
+            if *writes.get() == 0 {
+                writes.remove();
+            }
+        }
+    }
+
+    /// Tells the memory server of the flow table, and of the time `now`, by which it sweeps entries that were not used for the age limit: one write, to be
+    /// repeated several times in that limit.
+    pub fn describe_flows(&mut self, now: Time, directory: &Directory) {
+        let sizes = self.layout.sizes();
+        let (first, buckets) = (directory.offset.wrapping_add(sizes.entries(0)), sizes.flow_buckets);
+        let table = aged_table(first, buckets, self.config.first_generation, self.config.flow_age, now);
+        self.submit_to(now, 0, Operation::write(directory.place, table.encode()), Purpose::Plain);
+    }
+
+    /// The age limit of flow entries.
+    pub const fn flow_age(&self) -> Span {
+        self.config.flow_age
     }
 
     /// The state of the packet's session is not there yet, if that is the state of several lookup keys: the packet waits for it, and later
@@ -776,10 +837,12 @@ impl<M: ExternalMemory> Pipeline<M> {
     fn decide(&mut self, now: Time, of: Of, rule: Option<(RuleRef, Action)>) {
         let Some(walk) = self.walks.get_mut(&of) else { return };
         walk.found = Some(rule);
-        let (ring, bucket, place) = (walk.ring, walk.bucket, walk.place);
+        let (ring, bucket, takes_aged) = (walk.ring, walk.bucket, walk.takes_aged);
+        let place = walk.place.filter(|_| walk.generation == self.generations.of(&of.0));
         let entry = FlowEntry { ue: of.0, flow: of.1, generation: walk.generation, used: now, rule };
-        if walk.generation == self.generations.of(&of.0) {
+        if let Some(place) = place {
             self.counters.inserted += 1;
+            self.counters.aged += u64::from(takes_aged);
             let write = Operation::write(self.layout.flow_entry(bucket, place), entry.encode());
             self.submit(now, &of.0, write, Purpose::Plain);
         }

@@ -26,6 +26,8 @@ use crate::exit::{self, print};
 const LARGEST: usize = 65_535;
 /// Signals end a wait for datagrams; one that comes between two waits is seen after this time.
 const WAIT: Duration = Duration::from_millis(100);
+/// The same while there are tables to sweep.
+const SWEEP: Duration = Duration::from_millis(10);
 /// The longest read: its response fits the receive buffer of an ordinary socket.
 const LONGEST_READ: u32 = 64 << 10;
 
@@ -84,8 +86,12 @@ fn serve(args: &MemoryServerArgs) -> Result<ServerCounters, String> {
     ));
     let began = Instant::now();
     let (mut received, mut sent) = (vec![0; LARGEST], Vec::with_capacity(LARGEST));
+    let mut sweeps = false;
     while !stop.load(Ordering::Relaxed) {
-        let (length, from) = match socket.recv_from(&mut received) {
+        let datagram = socket.recv_from(&mut received);
+        let now = Time::from_nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        server.sweep(now);
+        let (length, from) = match datagram {
             Ok(datagram) => datagram,
             Err(error)
                 if matches!(
@@ -93,11 +99,13 @@ fn serve(args: &MemoryServerArgs) -> Result<ServerCounters, String> {
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
                 ) =>
             {
+                if std::mem::replace(&mut sweeps, server.has_aged_tables()) != server.has_aged_tables() {
+                    socket.set_read_timeout(Some(if sweeps { SWEEP } else { WAIT })).map_err(failed)?;
+                }
                 continue;
             }
             Err(error) => return Err(format!("cannot receive on {local}: {error}")),
         };
-        let now = Time::from_nanos(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
         server.receive(now, from, received.get(..length).unwrap_or_default());
         while let Some(to) = server.poll_transmit(&mut sent) {
             // What cannot be sent is as good as lost: the client repeats its request.
@@ -165,11 +173,12 @@ fn summary(counters: &ServerCounters) -> String {
         connections,
         rejected,
         sent,
+        swept,
         work,
     } = counters;
     format!(
         "stopped: {connections} connections, {rejected} rejected; {} reads ({} octets), {} writes ({} octets), {} atomic operations; \
-         {} repeated packets, {} gaps, {} requests refused; {received} datagrams in, {sent} out; dropped: {malformed} malformed, \
+         {swept} unused rows swept; {} repeated packets, {} gaps, {} requests refused; {received} datagrams in, {sent} out; dropped: {malformed} malformed, \
          {icrc_errors} with a wrong CRC, {unknown_queue_pair} for no queue pair, {} others",
         work.reads,
         work.octets_read,

@@ -325,6 +325,11 @@ pub const KEYS: &[Key] = &[
         "idle UEs of which up to 128 packets wait in external memory; those of others wait in this process",
     ),
     key(
+        "upf.xplane.flow_age",
+        "30s",
+        "a flow gives its place to others when it was not used for so long, at least 1s; its next packet is looked up again",
+    ),
+    key(
         "upf.cold_storage.folder",
         "none",
         "folder on a disk for the state of idle sessions (fastpath and hybrid); without it all state is in memory",

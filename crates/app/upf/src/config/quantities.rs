@@ -30,6 +30,14 @@ pub(super) fn positive_span(text: &str) -> Result<Span, Problem> {
         .and_then(|span| if span.is_zero() { Err(wrong(text, "a time longer than 0")) } else { Ok(span) })
 }
 
+/// A time of at least a second.
+pub(super) fn second_or_more(text: &str) -> Result<Span, Problem> {
+    span(text)
+        .ok()
+        .filter(|span| *span >= Span::from_secs(1))
+        .ok_or_else(|| wrong(text, "a time from 1s to 24h"))
+}
+
 /// The time between two Echo Requests on a path: not less than a minute (TS 29.281 clause 7.2.1), or none at all.
 pub(super) fn echo_interval(text: &str) -> Result<Span, Problem> {
     let legal = |span: &Span| span.is_zero() || *span >= Span::from_secs(60);

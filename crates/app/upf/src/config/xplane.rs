@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 
 use causeway_packet::roce::UDP_PORT;
+use causeway_types::Span;
 use causeway_xplane::Sizes;
 use serde::Serialize;
 
 use super::section::Section;
-use super::serialize::shown_if_any;
-use super::values;
+use super::serialize::{shown_if_any, span};
+use super::{quantities, values};
 
 /// The external memory, and what its tables hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -22,11 +23,14 @@ pub struct XPlaneKeys {
     pub flows: u32,
     /// Idle UEs whose packets wait in the memory.
     pub idle_ues: u32,
+    /// A flow whose rule is known gives its place to others when it was not used for so long; at least a second.
+    #[serde(serialize_with = "span")]
+    pub flow_age: Span,
 }
 
 impl Default for XPlaneKeys {
     fn default() -> Self {
-        Self { server: None, ues: 1024, flows: 8192, idle_ues: 64 }
+        Self { server: None, ues: 1024, flows: 8192, idle_ues: 64, flow_age: Span::from_secs(30) }
     }
 }
 
@@ -51,6 +55,7 @@ impl XPlaneKeys {
             ues: xplane.value("ues", number()).unwrap_or(default.ues),
             flows: xplane.value("flows", number()).unwrap_or(default.flows),
             idle_ues: xplane.value("idle_ues", values::number(0..=1_000_000)).unwrap_or(default.idle_ues),
+            flow_age: xplane.value("flow_age", quantities::second_or_more).unwrap_or(default.flow_age),
         }
     }
 }

@@ -24,13 +24,15 @@ use idle_sessions::IdleSessions;
 use crate::arrival::arrival;
 use crate::key::UeKey;
 use crate::layout::{Sizes, StatePlace};
-use crate::pipeline::{Departure, Pipeline, PipelineConfig, Verdict, Why};
+use crate::pipeline::{Departure, Directory, Pipeline, PipelineConfig, Verdict, Why};
 use crate::sessions::{Compiled, Lease, Places, RecordPlace, compile_session};
 use crate::state::UeState;
 use crate::ue_table::UeRecord;
 
 /// A memory that failed is asked again after so long.
 const RETRY: Span = Span::from_secs(1);
+/// The server that sweeps the flow table is told the time so many times in the age limit of its entries.
+const DESCRIPTIONS: u32 = 16;
 
 /// External memory for whose outcomes a caller can wait.
 pub trait Awaited: ExternalMemory {
@@ -39,6 +41,11 @@ pub trait Awaited: ExternalMemory {
 
     /// Connects all queue pairs anew, after a failure. Returns whether that succeeded; if not, it is called again.
     fn reconnect(&mut self, now: Time) -> bool;
+
+    /// Where the memory's server, which sweeps tables, is told of those at the `base` of the data plane. `None`: nobody sweeps.
+    fn directory(&self) -> Option<Directory> {
+        None
+    }
 
     /// Sets the waker that is called, from any thread, when an outcome may be there. The default is that of memory without such threads.
     fn set_waker(&mut self, waker: Waker) {
@@ -107,6 +114,8 @@ pub struct XPlane<M> {
     waiting: VecDeque<(PlanId, Plan)>,
     /// The memory does not work: all packets are for the slow path until then.
     down_until: Option<Time>,
+    /// When the server that sweeps the flow table gets the time next.
+    describes_at: Option<Time>,
 }
 
 impl<M: Awaited> XPlane<M> {
@@ -141,6 +150,7 @@ impl<M: Awaited> XPlane<M> {
             is_prompt: true,
             waiting: VecDeque::new(),
             down_until: None,
+            describes_at: None,
         }
     }
 
@@ -453,6 +463,8 @@ impl<M: Awaited> XPlane<M> {
         let has_restarted = failure == Some(Failure::Restarted);
         self.losses.failures += u64::from(failure.is_some());
         self.losses.restarts += u64::from(has_restarted);
+        // The server may be another one.
+        self.describes_at = self.describes_at.map(|_| now);
         let mut known: HashMap<StatePlace, UeState> = self.pipeline.reset().into_iter().collect();
         if !self.pipeline.memory_mut().reconnect(self.clock) {
             self.down_until = Some(now + RETRY);
@@ -494,12 +506,27 @@ impl<M: Awaited> XPlane<M> {
         }
     }
 
+    /// Tells the server that sweeps the flow table the time, if that is due.
+    fn describe_flows(&mut self, now: Time) {
+        if self.down_until.is_some() || self.describes_at.is_some_and(|at| now < at) {
+            return;
+        }
+        let directory = self.pipeline.memory_mut().directory();
+        let interval = (self.pipeline.flow_age() / DESCRIPTIONS).max(Span::from_millis(1));
+        self.describes_at = directory.map(|_| now + interval);
+        if let Some(directory) = directory {
+            self.tick(now);
+            self.pipeline.describe_flows(self.clock, &directory);
+        }
+    }
+
     /// Expires timers that are due.
     fn expire(&mut self, now: Time) {
         if self.down_until.is_some_and(|until| until <= now) {
             self.down_until = None;
             self.recover(now);
         }
+        self.describe_flows(now);
         if self.slow_path.expired_session(now).is_some() {
             self.quiesce(now);
         }
@@ -612,7 +639,8 @@ impl<M: Awaited> Dataplane for XPlane<M> {
         // The time of the memory began with the first packet or plan, or is ahead of that.
         let ahead = self.pipeline.next_timer().filter(|_| !self.is_prompt).zip(self.first);
         let memory = ahead.map(|(timer, first)| first + timer.since(Time::default()));
-        self.slow_path.next_deadline().into_iter().chain(self.down_until).chain(memory).min()
+        let described = self.describes_at.filter(|_| self.down_until.is_none());
+        self.slow_path.next_deadline().into_iter().chain(self.down_until).chain(described).chain(memory).min()
     }
 
     fn advance(&mut self, now: Time) {
@@ -628,7 +656,7 @@ impl<M: Awaited> Dataplane for XPlane<M> {
     }
 
     fn memory_losses(&self) -> Option<MemoryLosses> {
-        Some(self.losses)
+        Some(MemoryLosses { aged_flows: self.pipeline.counters().aged, ..self.losses })
     }
 
     /// What the pipeline decided, and what the slow path did, by the reason.

@@ -201,7 +201,7 @@ proptest! {
         prop_assert!(Action::decode(&octets).is_none_or(|action| Action::decode(&action.encode()) == Some(action)));
         let generations = crate::flows::Generations::new(4, 1);
         let fields = Fields { src: UE.into(), dst: UE.into(), protocol: 6, ports: None, dscp: 0, qfi: None };
-        crate::flows::find(&octets, &UeKey::of_number(1), &fields.key(), &generations, |_| false);
+        crate::flows::find(&octets, &UeKey::of_number(1), &fields.key(), &generations, |_, _| false);
         match_block(&octets, 5, &fields, Direction::Uplink);
         if let Some(mut state) = UeState::decode(&octets) {
             for account in &mut state.accounts {

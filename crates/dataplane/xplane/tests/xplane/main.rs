@@ -1,5 +1,6 @@
 //! Tests of the pipeline and of the data plane as a whole.
 
+mod ageing;
 mod idle;
 mod plane;
 mod service;

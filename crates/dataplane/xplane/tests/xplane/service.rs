@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ const LONGEST: u32 = 4096;
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
     is_stopped: Arc<AtomicBool>,
+    swept: Arc<AtomicU64>,
     thread: JoinHandle<ServerCounters>,
 }
 
@@ -35,11 +36,16 @@ impl Service {
         let mut server = Server::new(ServerConfig::new(address, description), regions);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
+        let swept = Arc::new(AtomicU64::new(0));
+        let sweeps = Arc::clone(&swept);
         let thread = std::thread::spawn(move || {
             let (begin, mut octets, mut out) = (Instant::now(), vec![0; 9000], Vec::new());
             while !stop.load(Ordering::Relaxed) {
-                let Ok((length, from)) = socket.recv_from(&mut octets) else { continue };
+                let received = socket.recv_from(&mut octets);
                 let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
+                server.sweep(now);
+                sweeps.store(server.counters().swept, Ordering::Relaxed);
+                let Ok((length, from)) = received else { continue };
                 server.receive(now, from, &octets[..length]);
                 while let Some(to) = server.poll_transmit(&mut out) {
                     socket.send_to(&out, to).unwrap();
@@ -48,7 +54,13 @@ impl Service {
             }
             server.counters()
         });
-        Self { address, is_stopped, thread }
+        Self { address, is_stopped, swept, thread }
+    }
+
+    /// Rows of tables that it has swept.
+    #[allow(dead_code, reason = "other programs that include this module do not look at it")]
+    pub(crate) fn swept(&self) -> u64 {
+        self.swept.load(Ordering::Relaxed)
     }
 
     /// Ends it; returns what it did.

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason};
 use causeway_memory::{
-    Client, ClientConfig, Completion, ExternalMemory, Operation, OperationId, QueuePair, Rkey, Status,
-    SubmitError,
+    AgedTable, Client, ClientConfig, Completion, DIRECTORY, ExternalMemory, Operation, OperationId,
+    QueuePair, Rkey, Status, SubmitError,
 };
 use causeway_packet::roce::management::Mtu;
 use causeway_slowpath::Limits;
-use causeway_types::Time;
-use causeway_xplane::{Awaited, PipelineConfig, Sizes, XPlane};
+use causeway_types::{Span, Time};
+use causeway_xplane::{Awaited, Directory, PipelineConfig, Sizes, XPlane};
 
 use crate::plane::{establish, now, packet, send, topology, uplink};
 use crate::service::Service;
@@ -90,6 +90,14 @@ impl Awaited for Remote {
         Some(now.max(time(self.begin)))
     }
 
+    /// If the server has more memory than the tables.
+    fn directory(&self) -> Option<Directory> {
+        let description = self.client.description()?;
+        let has_more = description.length >= SIZES.octets() + DIRECTORY;
+        let place = description.place(AgedTable::place(description.length, 0)?);
+        has_more.then_some(Directory { place, offset: 0 })
+    }
+
     fn reconnect(&mut self, now: Time) -> bool {
         self.client.connect(now);
         let mut at = now;
@@ -150,4 +158,33 @@ fn without_its_memory_the_slow_path_forwards() {
     let counters = plane.counters();
     assert_eq!((counters.received(), counters.forwarded, counters.total_drops()), (11, 10, 1));
     service.stop();
+}
+
+// Input:  two flows over a memory server behind UDP sockets, which sweeps flows that were not used for a second; one of them goes on, the other does not.
+// Output: the server takes the entry of the other one out. The one in use keeps its entry, and is not looked up again; the other one is, once.
+#[test]
+fn the_server_sweeps_what_is_not_used() {
+    let size = SIZES.octets() + DIRECTORY;
+    let service = Service::start("127.0.0.1:0".parse().unwrap(), 1, RKEY, size as usize);
+    let memory = Remote::connect(service.address);
+    let base = memory.client.description().unwrap().place(0);
+    let config = PipelineConfig { flow_age: Span::from_secs(1), ..PipelineConfig::default() };
+    let mut plane = XPlane::new(topology(), Limits::default(), memory, SIZES, base, config);
+    establish(&mut plane);
+    let (used, unused) = (packet(1, 100), packet(2, 100));
+    let (begin, mut millis) = (Instant::now(), 0);
+    assert_eq!(send(&mut plane, now(millis), &used), Disposition::Forwarded);
+    assert_eq!(send(&mut plane, now(millis), &used), Disposition::Forwarded);
+    assert_eq!(send(&mut plane, now(millis), &unused), Disposition::Forwarded);
+    while service.swept() == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(120), "nothing is swept");
+        millis += 50;
+        assert_eq!(send(&mut plane, now(millis), &used), Disposition::Forwarded);
+    }
+    let walks = plane.pipeline().counters().walks;
+    assert_eq!(send(&mut plane, now(millis), &used), Disposition::Forwarded);
+    assert_eq!(plane.pipeline().counters().walks, walks);
+    assert_eq!(send(&mut plane, now(millis), &unused), Disposition::Forwarded);
+    assert_eq!((walks, plane.pipeline().counters().walks), (2, 3));
+    assert_eq!(service.stop().swept, 1);
 }

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{DropReason, Egress, Network, Topology};
 use causeway_memory::{
-    Completion, Effect, ExternalMemory, Failure, Model, ModelParameters, Operation, OperationError,
-    OperationId, Outcome, Place, QueuePair, Regions, Request, SubmitError,
+    Completion, DIRECTORY, Effect, ExternalMemory, Failure, Model, ModelParameters, Operation,
+    OperationError, OperationId, Outcome, Place, QueuePair, Regions, Request, SubmitError,
 };
 use causeway_model::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, UeSide};
 use causeway_packet::Ports;
@@ -17,18 +17,18 @@ use causeway_xplane::local_state::LocalStateConfig;
 use causeway_xplane::state::{Account, UeState};
 use causeway_xplane::ue_table::{RuleRef, Target, UeHeader, UeRecord, compile};
 use causeway_xplane::{
-    Action, Arrival, Departure, Fields, MODEL_RKEY, Pipeline, PipelineConfig, Sizes, StatePlace, UeKey,
-    Verdict, Why,
+    Action, Arrival, Departure, Directory, Fields, MODEL_RKEY, Pipeline, PipelineConfig, Sizes, StatePlace,
+    UeKey, Verdict, Why,
 };
 
 pub(crate) const SIZES: Sizes =
     Sizes { ue_buckets: 64, flow_buckets: 16, rings: 2, ring: 8, paging_rings: 2, paging_ring: 8 };
-const UES: u32 = 4;
+pub(crate) const UES: u32 = 4;
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 /// A memory with queue pairs, each in order, each operation after a delay of its own; no order between queue pairs.
 pub(crate) struct Jitter {
-    octets: Vec<u8>,
+    pub(crate) octets: Vec<u8>,
     pairs: Vec<VecDeque<(u64, u64, OperationId, Operation)>>,
     last: Vec<u64>,
     random: fastrand::Rng,
@@ -95,7 +95,7 @@ impl ExternalMemory for Jitter {
 
 pub(crate) fn jitter(seed: u64, delay: u64, pairs: usize) -> Jitter {
     Jitter {
-        octets: vec![0; SIZES.octets() as usize],
+        octets: vec![0; (SIZES.octets() + DIRECTORY) as usize],
         pairs: vec![VecDeque::new(); pairs],
         last: vec![0; pairs],
         random: fastrand::Rng::with_seed(seed),
@@ -106,7 +106,7 @@ pub(crate) fn jitter(seed: u64, delay: u64, pairs: usize) -> Jitter {
 }
 
 /// The places of the UEs in their buckets; none for the third of a bucket, which has no record.
-fn ways<M: ExternalMemory>(pipeline: &Pipeline<M>) -> Vec<Option<usize>> {
+pub(crate) fn ways<M: ExternalMemory>(pipeline: &Pipeline<M>) -> Vec<Option<usize>> {
     let bucket = |number| pipeline.ue_bucket(&ue(number));
     let before = |number| (0..number).filter(|other| bucket(*other) == bucket(number)).count();
     (0..UES).map(|number| Some(before(number)).filter(|way| *way < 2)).collect()
@@ -117,7 +117,7 @@ fn ue(number: u32) -> UeKey {
 }
 
 /// A UE whose rules are one for each of `pdrs` ports, from port 1, all to one account.
-fn install<M: ExternalMemory>(
+pub(crate) fn install<M: ExternalMemory>(
     pipeline: &mut Pipeline<M>,
     now: &mut Time,
     number: u32,
@@ -160,7 +160,7 @@ fn install<M: ExternalMemory>(
 }
 
 /// Lets the memory work to the end.
-fn run<M: ExternalMemory>(pipeline: &mut Pipeline<M>, now: &mut Time, left: &mut Vec<Departure>) {
+pub(crate) fn run<M: ExternalMemory>(pipeline: &mut Pipeline<M>, now: &mut Time, left: &mut Vec<Departure>) {
     loop {
         pipeline.advance(*now);
         left.extend(std::iter::from_fn(|| pipeline.poll()));
@@ -172,7 +172,7 @@ fn run<M: ExternalMemory>(pipeline: &mut Pipeline<M>, now: &mut Time, left: &mut
 }
 
 /// A packet of a flow: the number of the UE, and the port that tells flow and rule.
-fn arrival(token: u64, at: Time, number: u32, port: u16, size: usize) -> Arrival {
+pub(crate) fn arrival(token: u64, at: Time, number: u32, port: u16, size: usize) -> Arrival {
     let fields = Fields {
         src: UE.into(),
         dst: IpAddr::from([198, 51, 100, 1]),
@@ -188,10 +188,10 @@ fn arrival(token: u64, at: Time, number: u32, port: u16, size: usize) -> Arrival
 
 /// What a world did.
 #[derive(Default)]
-struct Seen {
-    packets: u64,
+pub(crate) struct Seen {
+    pub(crate) packets: u64,
     joined: u64,
-    hits: u64,
+    pub(crate) hits: u64,
     slow: u64,
     lost: u64,
     full: u64,
@@ -200,12 +200,20 @@ struct Seen {
 }
 
 /// Runs a world: each packet leaves once, with its own octets, those of a flow in order; the octets that were sent are counted.
-fn check<M: ExternalMemory>(memory: M, seed: u64, is_lossless: bool, seen: &mut Seen) {
+///
+/// With a directory the memory is told of the flow table after each packet.
+pub(crate) fn check<M: ExternalMemory>(
+    memory: M,
+    seed: u64,
+    is_lossless: bool,
+    directory: Option<Directory>,
+    seen: &mut Seen,
+) {
     let mut random = fastrand::Rng::with_seed(seed);
     let local_state = LocalStateConfig { buckets: random.usize(1..4), age_limit: Span::from_secs(60), seed };
     let config = PipelineConfig {
         local_state,
-        flow_age: Span::from_nanos(random.u64(1..1 << 20)),
+        flow_age: Span::from_nanos(random.u64(1..1 << if directory.is_some() { 15 } else { 20 })),
         ..PipelineConfig::default()
     };
     let mut pipeline = Pipeline::new(memory, SIZES, Place { rkey: MODEL_RKEY, address: 0 }, config);
@@ -234,6 +242,7 @@ fn check<M: ExternalMemory>(memory: M, seed: u64, is_lossless: bool, seen: &mut 
         let size = random.usize(40..1500);
         flows.insert(token, (number, port, size));
         pipeline.arrive(now, arrival(token, now, number, port, size));
+        directory.iter().for_each(|directory| pipeline.describe_flows(now, directory));
     }
     run(&mut pipeline, &mut now, &mut left);
     // Each packet once.
@@ -297,7 +306,7 @@ fn no_packet_passes_another_of_its_flow() {
     for seed in 0..20_000 {
         let mut random = fastrand::Rng::with_seed(!seed);
         let memory = jitter(seed, random.u64(1..4_000), random.usize(1..5));
-        check(memory, seed, true, &mut seen);
+        check(memory, seed, true, None, &mut seen);
     }
     assert!(
         seen.joined > seen.packets / 50 && seen.hits > seen.packets / 50,
@@ -321,7 +330,7 @@ fn a_network_that_loses_packets_loses_no_octet() {
         regions.insert(MODEL_RKEY, SIZES.region().unwrap());
         let loss = if is_lossless { 0.0 } else { 0.02 };
         let parameters = ModelParameters { loss, queue_pairs: 4, ..ModelParameters::X_PLANE };
-        check(Model::new(parameters, regions, seed), seed, is_lossless, &mut seen);
+        check(Model::new(parameters, regions, seed), seed, is_lossless, None, &mut seen);
     }
     assert!(seen.hits > 0 && seen.lost * 20 < seen.packets, "{} of {} lost", seen.lost, seen.packets);
 }

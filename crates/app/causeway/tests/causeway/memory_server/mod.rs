@@ -6,11 +6,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use causeway_memory::{Effect, Failure, Operation, OperationError, Outcome, Place, Status};
+use causeway_memory::{AgedTable, Effect, Failure, Operation, OperationError, Outcome, Place, Status};
 use causeway_packet::roce::{Outer, Packet, Rkey};
 use causeway_packet::{Ethernet, Ip, Udp};
+use causeway_types::{Span, Time};
 use pcap_file::pcap::PcapReader;
 
 use link::{BadNetwork, Link};
@@ -136,6 +137,45 @@ fn a_restart_is_reported_to_the_client() {
     assert_eq!(link.run([add(&link)]), [Ok(Outcome::Added(0))]);
     second.end("KILL");
     assert_eq!(link.run([add(&link)]), [failed(Failure::RetryExceeded)]);
+}
+
+// Input:  a table of two rows that its client describes: one was used a second before the client's time, the other one ten.
+// Output: the other one becomes zero, and the server says so at its end.
+#[test]
+fn rows_that_nobody_uses_are_swept() {
+    let server = Server::start(&["--listen", "127.0.0.1:0", "--size", "1MiB"]);
+    let mut link = Link::new("127.0.0.1:0", server.address);
+    assert_eq!(link.connect(), Status::Connected);
+    let table = AgedTable {
+        first: 0,
+        buckets: 2,
+        bucket: 64,
+        rows: 1,
+        row: 32,
+        used: 8,
+        changed: 32,
+        first_number: 5,
+        age: Span::from_secs(10),
+        now: Time::from_secs(100),
+    };
+    let row = |used: u64| {
+        [5_u64.to_be_bytes(), Time::from_secs(used).as_nanos().to_be_bytes(), [7; 8], [7; 8]].concat()
+    };
+    let [used, unused] = [row(99), row(90)];
+    let directory = AgedTable::place(1 << 20, 0).unwrap();
+    let ended = link.run([
+        Operation::write(link.place(0), used.clone()),
+        Operation::write(link.place(64), unused),
+        Operation::write(link.place(directory), table.encode()),
+    ]);
+    assert!(ended.iter().all(Result::is_ok), "{ended:?}");
+    let begin = Instant::now();
+    while link.run([Operation::read(link.place(64), 32)]) != [Ok(Outcome::Read(vec![0; 32]))] {
+        assert!(begin.elapsed() < Duration::from_secs(120), "it is not swept");
+    }
+    assert_eq!(link.run([Operation::read(link.place(0), 32)]), [Ok(Outcome::Read(used))]);
+    let said = server.end("TERM");
+    assert!(said.contains("; 1 unused rows swept; "), "{said}");
 }
 
 // Input:  a few operations between a client and a server on port 4791 of the loopback interface, captured by tshark.

@@ -43,16 +43,17 @@ fn in_process(sizes: Sizes, parts: &Parts<'_>) -> Result<BoxedDataPlane, StartEr
     let mut regions = Regions::new();
     regions.insert(MODEL_RKEY, region);
     let (topology, limits) = (parts.topology.clone(), parts.limits);
-    Ok(Box::new(XPlane::new(topology, limits, Local::new(regions), sizes, BASE, config())))
+    Ok(Box::new(XPlane::new(topology, limits, Local::new(regions), sizes, BASE, config(parts))))
 }
 
 fn over_server(server: SocketAddr, sizes: Sizes, parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     let length = sizes.octets();
-    let part = Part { offset: length.saturating_mul(parts.number as u64), length };
+    let number = parts.number as u64;
+    let part = Part { number, offset: length.saturating_mul(number), length };
     let failed = |source| StartError::MemoryServer { address: server, source };
     let mut memory = RemoteMemory::new(server, part).map_err(failed)?;
     let is_connected = connect(&mut memory);
-    let plane = XPlane::new(parts.topology.clone(), parts.limits, memory, sizes, BASE, config());
+    let plane = XPlane::new(parts.topology.clone(), parts.limits, memory, sizes, BASE, config(parts));
     let plane = plane.with_batches_in_flight().with_lost_usage(log_lost);
     Ok(Box::new(if is_connected { plane } else { plane.disconnected() }))
 }
@@ -76,8 +77,8 @@ fn connect(memory: &mut RemoteMemory) -> bool {
 }
 
 /// What another run has left in the memory is never applied: generations begin elsewhere.
-fn config() -> PipelineConfig {
+fn config(parts: &Parts<'_>) -> PipelineConfig {
     let random = || RandomState::new().build_hasher().finish();
     let local_state = LocalStateConfig { seed: random(), ..LocalStateConfig::default() };
-    PipelineConfig { local_state, first_generation: random(), ..PipelineConfig::default() }
+    PipelineConfig { local_state, first_generation: random(), flow_age: parts.config.upf.xplane.flow_age }
 }

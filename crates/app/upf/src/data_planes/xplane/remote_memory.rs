@@ -12,12 +12,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use causeway_memory::{
-    Client, ClientConfig, Completion, Description, ExternalMemory, Operation, OperationId, Place, QueuePair,
-    Request, Status, SubmitError,
+    AgedTable, Client, ClientConfig, Completion, DIRECTORY, Description, ExternalMemory, Operation,
+    OperationId, Place, QueuePair, Request, Status, SubmitError,
 };
 use causeway_packet::roce::management::Mtu;
 use causeway_types::{Span, Time};
-use causeway_xplane::Awaited;
+use causeway_xplane::{Awaited, Directory};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
@@ -60,9 +60,11 @@ pub(super) struct RemoteMemory {
     completed: VecDeque<Completion>,
 }
 
-/// Octets of the region: from `offset` on so many.
+/// Octets of the region: from `offset` on so many. Behind all parts is the directory of tables that the server sweeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Part {
+    /// That of the packet thread.
+    pub(super) number: u64,
     pub(super) offset: u64,
     pub(super) length: u64,
 }
@@ -182,7 +184,7 @@ impl RemoteMemory {
         let Some(description) = first.filter(|_| self.clients.iter().all(is_same)) else {
             return false;
         };
-        let needed = self.part.offset + self.part.length;
+        let needed = self.part.offset + self.part.length + DIRECTORY;
         if description.length < needed {
             self.report(format!(
                 "it has {} octets, the tables need {needed}: start it with --size {}MiB",
@@ -320,6 +322,14 @@ impl Awaited for RemoteMemory {
             return false;
         }
         self.accept()
+    }
+
+    fn directory(&self) -> Option<Directory> {
+        let Description { length, rkey, .. } = self.description?;
+        let Part { number, offset, .. } = self.part;
+        // As all places, relative to the part.
+        let address = AgedTable::place(length, number)?.wrapping_sub(offset);
+        Some(Directory { place: Place { rkey, address }, offset })
     }
 
     fn set_waker(&mut self, waker: Waker) {

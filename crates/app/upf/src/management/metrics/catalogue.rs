@@ -104,7 +104,7 @@ metrics! {
     STORAGE_HELD: Gauge "causeway_cold_storage_held_packets" [] "packets",
         "Packets that wait until the state of their session is read from a disk";
     MEMORY_LOSSES: Counter "causeway_external_memory_events" ["event"] "events",
-        "Failures of the memory server, restarts among them, and session states that only it had, whose usage since their last grant is lost";
+        "Failures of the memory server, restarts among them, session states that only it had, whose usage since their last grant is lost, and flow entries whose place another flow took since they were not used for upf.xplane.flow_age";
     GTPU_PATHS_DOWN: Gauge "causeway_gtpu_paths_down" [] "paths",
         "GTP-U paths of sessions whose peer does not answer Echo Requests; 0 unless upf.gtpu.echo.interval is set";
     GTPU_PATH_FAILURES: Counter "causeway_gtpu_path_failures" [] "failures",

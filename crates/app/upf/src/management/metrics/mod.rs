@@ -258,8 +258,12 @@ impl Exposition {
 
     fn memory_losses(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let losses = self.snapshot.memory_losses.unwrap_or_default();
-        let events =
-            [("failure", losses.failures), ("restart", losses.restarts), ("lost_state", losses.states)];
+        let events = [
+            ("failure", losses.failures),
+            ("restart", losses.restarts),
+            ("lost_state", losses.states),
+            ("aged_flow", losses.aged_flows),
+        ];
         writer.family(&metric::MEMORY_LOSSES, events.map(|(name, count)| (label("event", name), count)))
     }
 

@@ -119,6 +119,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.xplane.ues", "7"),
     ("upf.xplane.flows", "8"),
     ("upf.xplane.idle_ues", "0"),
+    ("upf.xplane.flow_age", "1s"),
     ("upf.cold_storage.folder", "/tmp"),
     ("upf.cold_storage.idle_after", "5s"),
     ("upf.chain.member", "2"),
