@@ -1,5 +1,7 @@
 //! Local tunnels and their sessions.
 
+mod addresses;
+mod outside;
 mod pools;
 mod reservation;
 mod slots;
@@ -7,6 +9,7 @@ mod slots;
 use causeway_collections::{PartitionedMap, SmallList, SortedSet};
 use causeway_types::{FTeid, IdCipher, Seid, Teid, TeidScheme};
 
+use outside::OutsideSlots;
 pub use pools::TeidPool;
 pub(crate) use reservation::Reservation;
 use slots::Slots;
@@ -21,8 +24,10 @@ pub struct Tunnels {
     slots: Slots,
     /// UE subnets whose TEIDs end like the UE addresses.
     pools: Vec<TeidPool>,
-    /// Tunnels whose TEIDs are not in slots, and all but one of the tunnels of a TEID.
-    claims: PartitionedMap<Teid, SmallList<Claim>>,
+    /// One tunnel of each TEID that is not in a slot: of SMFs, and of pools.
+    outside: OutsideSlots,
+    /// All but one of the tunnels of a TEID.
+    further: PartitionedMap<Teid, SmallList<Claim>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +67,12 @@ impl Tunnels {
     /// No tunnels. `capacity` is the number of TEIDs that can be chosen at a time, at most 2^24 - 1; `seed` decides
     /// where the choice starts, so that a restarted UPF does not allocate the TEIDs of its last run.
     pub fn new(capacity: u32, seed: u64) -> Self {
-        Self { slots: Slots::new(capacity, seed), pools: Vec::new(), claims: PartitionedMap::default() }
+        Self {
+            slots: Slots::new(capacity, seed),
+            pools: Vec::new(),
+            outside: OutsideSlots::default(),
+            further: PartitionedMap::default(),
+        }
     }
 
     /// The same, with TEIDs that do not follow from others.
@@ -98,27 +108,37 @@ impl Tunnels {
 
     /// The number of tunnels in use.
     pub fn in_use(&self) -> usize {
-        self.slots.claims() + self.claims.values().map(|claims| claims.iter().count()).sum::<usize>()
+        let further = self.further.values().map(|claims| claims.iter().count()).sum::<usize>();
+        self.slots.claims() + self.outside.len() + further
+    }
+
+    /// The tunnels of a TEID. O(found).
+    fn claims(&self, teid: Teid) -> impl Iterator<Item = Claim> {
+        let further = if self.further.is_empty() { None } else { self.further.get(&teid) };
+        let further = further.into_iter().flat_map(SmallList::iter).copied();
+        further.chain(self.outside.claimed(teid)).chain(self.slots.claimed(teid))
+    }
+
+    /// A tunnel has this TEID, other than that of its slot.
+    fn is_outside_slots(&self, teid: Teid) -> bool {
+        self.outside.has(teid) || (!self.further.is_empty() && self.further.contains_key(&teid))
     }
 
     /// The local tunnels with this TEID, and their sessions. O(found).
     pub fn with_teid(&self, teid: Teid) -> impl Iterator<Item = (Seid, FTeid)> {
-        let claims = self.claims.get(&teid).into_iter().flat_map(SmallList::iter).copied();
-        claims.chain(self.slots.claimed(teid)).map(|claim| (claim.session, claim.tunnel))
+        self.claims(teid).map(|claim| (claim.session, claim.tunnel))
     }
 
     /// Another session has this TEID at one of these addresses.
     fn is_foreign(&self, session: Seid, tunnel: FTeid) -> bool {
         let overlaps = |claim: &Claim| claim.tunnel.addr.iter().any(|ip| tunnel.addr.contains(ip));
-        let noted = self.slots.claimed(tunnel.teid);
-        let mut claims = self.claims.get(&tunnel.teid).into_iter().flat_map(SmallList::iter).chain(&noted);
-        claims.any(|claim| claim.session != session && overlaps(claim))
+        self.claims(tunnel.teid).any(|claim| claim.session != session && overlaps(&claim))
     }
 
     fn claim(&mut self, session: Seid, tunnel: FTeid) {
         let claim = Claim { session, tunnel };
-        if !self.slots.claim(&claim) {
-            self.claims.get_or_insert_with(tunnel.teid, SmallList::default).push(claim);
+        if !self.slots.claim(&claim) && !self.outside.claim(&claim) {
+            self.further.get_or_insert_with(tunnel.teid, SmallList::default).push(claim);
         }
     }
 
@@ -139,19 +159,25 @@ impl Tunnels {
 
     fn release_one(&mut self, claim: &Claim) {
         let teid = claim.tunnel.teid;
-        if self.slots.undo_claim(claim) {
-            if !self.claims.contains_key(&teid) {
-                self.slots.give_back(teid);
-            }
-        } else if let Some(claims) = self.claims.get_mut(&teid) {
-            claims.remove(claim);
-            if claims.is_empty() {
-                self.claims.remove(&teid);
-                if self.slots.claimed(teid).is_none() {
-                    self.slots.give_back(teid);
-                }
-            }
+        let is_last = if self.slots.undo_claim(claim) {
+            !self.is_outside_slots(teid)
+        } else {
+            let is_removed = self.outside.undo_claim(claim) || self.undo_further(claim);
+            is_removed && !self.is_outside_slots(teid) && self.slots.claimed(teid).is_none()
+        };
+        if is_last {
+            self.slots.give_back(teid);
         }
+    }
+
+    /// Removes a further tunnel of a TEID. `false`: it is none.
+    fn undo_further(&mut self, claim: &Claim) -> bool {
+        let Some(claims) = self.further.get_mut(&claim.tunnel.teid) else { return false };
+        let is_removed = claims.remove(claim);
+        if claims.is_empty() {
+            self.further.remove(&claim.tunnel.teid);
+        }
+        is_removed
     }
 }
 

@@ -67,8 +67,8 @@ impl Tunnels {
         ue: Option<Ipv4Addr>,
         is_chosen: impl Fn(Teid) -> bool,
     ) -> Option<(Option<u32>, Teid)> {
-        let Self { slots, pools, claims } = self;
-        let is_free = |teid| claims.is_empty() || !claims.contains_key(&teid);
+        let Self { slots, pools, outside, further } = self;
+        let is_free = |teid| !outside.has(teid) && (further.is_empty() || !further.contains_key(&teid));
         let is_new = |teid| is_free(teid) && !is_chosen(teid);
         if let Some(of_ue) = ue.and_then(|ue| pools::choose(pools, ue, session, is_new)) {
             return Some((None, of_ue));

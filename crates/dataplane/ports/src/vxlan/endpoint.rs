@@ -1,6 +1,6 @@
 //! The local end of segments: their datagrams.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -51,6 +51,10 @@ struct Member {
     waiting: Batch,
     /// The VXLAN and Ethernet headers of IPv4 and of IPv6 packets.
     headers: [[u8; INNER]; 2],
+    /// The metadata of datagrams with each ECN field.
+    metas: [Meta; 4],
+    /// The begin of nearly all datagrams that are received.
+    common: CommonBegin,
     counters: Arc<Counters>,
     ipv4_id: u16,
 }
@@ -127,7 +131,10 @@ impl VxlanEndpoint {
         let number = shared.members.len();
         let (waiting, own) = (Batch::with_frame_size(mtu as usize + 64), Arc::clone(&counters));
         let headers = [false, true].map(|is_ipv6| frame::headers(&segment, is_ipv6));
-        shared.members.push(Member { segment, traffic, waiting, headers, counters: own, ipv4_id: 0 });
+        let metas = [0, 1, 2, 3].map(|ecn| meta(shared.local, segment.remote, ecn));
+        let common = CommonBegin::of(&segment);
+        let member = Member { segment, traffic, waiting, headers, metas, common, counters: own, ipv4_id: 0 };
+        shared.members.push(member);
         Ok(VxlanPort { endpoint: self.clone(), number, name: name.to_owned(), mtu, counters, fd })
     }
 
@@ -162,13 +169,19 @@ impl Shared {
         };
         self.lost.count(self.carrier.counters(), &own);
         received?;
-        let (mut kept, mut octets) = (0_u64, 0);
-        for index in 0..batch.len() {
+        let Unwrapped { mut kept, lost, mut octets } = match self.members.get(number) {
+            Some(member) => member.unwrap_common(batch),
+            None => Unwrapped::default(),
+        };
+        let mut others = first_bits(batch.len()) & !(kept | lost);
+        while others != 0 {
+            let index = others.trailing_zeros() as usize;
+            others &= others - 1;
             let Some(mut frame) = batch.frame_mut(index) else { continue };
-            match self.arrival(number, &mut frame) {
+            match self.arrival(&mut frame) {
                 Arrival::Packet(member) if member == number => {
                     kept |= 1 << index;
-                    octets += frame.data().len();
+                    octets += frame.len();
                 }
                 Arrival::Packet(member) => {
                     self.keep(member, Frame { meta: frame.meta(), data: frame.data() });
@@ -191,22 +204,12 @@ impl Shared {
         Ok(batch.len())
     }
 
-    #[inline]
-    fn arrival(&self, number: usize, frame: &mut FrameMut<'_>) -> Arrival {
-        let Meta::Gtpu { peer, tos, .. } = *frame.meta_mut() else {
+    /// A datagram of any begin.
+    #[cold]
+    fn arrival(&self, frame: &mut FrameMut<'_>) -> Arrival {
+        let Meta::Gtpu { peer, tos, .. } = frame.meta() else {
             return Arrival::Lost(None, Counter::RxError);
         };
-        if let Some(member) = self.members.get(number)
-            && peer.ip() == member.segment.remote.ip()
-            && member.is_common(frame.data())
-        {
-            // The frame is longer.
-            let _ = frame.trim_front(INNER);
-            return match member.unwrap(frame, tos) {
-                Ok(()) => Arrival::Packet(number),
-                Err(reason) => Arrival::Lost(Some(number), reason),
-            };
-        }
         let inner = match Vxlan::parse(frame.data()) {
             Ok(inner) => inner,
             Err(_) => return Arrival::Lost(None, Counter::RxVxlanHeader),
@@ -217,8 +220,7 @@ impl Shared {
         else {
             return Arrival::Lost(None, Counter::RxUnknownVni);
         };
-        // The source port is chosen by the sender (RFC 7348 section 5).
-        if peer.ip() != member.segment.remote.ip() {
+        if !is_of(&peer, &member.segment.remote) {
             return Arrival::Lost(Some(number), Counter::RxUnknownVtep);
         }
         match frame::content(&member.segment, inner.frame) {
@@ -285,32 +287,39 @@ impl Shared {
         mtu: u32,
         (batch, frames): (&mut Batch, &[usize]),
     ) -> Result<usize, PortError> {
-        let Self { carrier, senders, local, lost, members, .. } = self;
+        let Self { carrier, senders, lost, members, .. } = self;
         let Some(member) = members.get_mut(number) else { return Ok(0) };
-        let (mut sent, remote) = (0, member.segment.remote);
+        let mut sent = 0;
         for chunk in frames.chunks(BATCH) {
-            let (mut octets, mut wrapped) = (0, 0);
-            let mut datagrams = ArrayVec::<usize, BATCH>::new();
-            for index in chunk {
-                let Some(mut frame) = batch.frame_mut(*index) else { continue };
-                let sender = (!senders.is_empty())
-                    .then(|| flow::choose(flow::number(&frame.meta(), frame.data()), senders.len()))
-                    .and_then(|place| senders.get_mut(place));
-                match member.wrap(&mut frame, mtu) {
-                    Ok((len, tos)) => {
-                        (octets, wrapped) = (octets + len, wrapped + 1);
-                        frame.set_meta(meta(*local, remote, tos & 0x03));
-                        // There are no more frames than places.
-                        let _ = sender.map_or(&mut datagrams, |sender| &mut sender.frames).try_push(*index);
-                    }
-                    Err(reason) => member.counters.add(reason, 1),
+            // The flow is that of the frame as it is now.
+            let mut places = [0; BATCH];
+            if !senders.is_empty() {
+                for (index, place) in chunk.iter().zip(&mut places) {
+                    let Some(frame) = batch.frame(*index) else { continue };
+                    *place = flow::choose(flow::number(&frame.meta, frame.data), senders.len());
                 }
             }
+            let (failed, octets) = member.wrap_all(batch, chunk, mtu as usize);
+            let is_wrapped = |at: usize| failed >> at & 1 == 0;
+            let wrapped = chunk.len() - failed.count_ones() as usize;
             let mut accepted = 0;
             if senders.is_empty() {
-                let end = carrier.send_from(batch, &datagrams);
+                let end = if failed == 0 {
+                    carrier.send_from(batch, chunk)
+                } else {
+                    let some = chunk.iter().enumerate().filter(|(at, _)| is_wrapped(*at));
+                    let some: ArrayVec<usize, BATCH> = some.map(|(_, index)| *index).collect();
+                    carrier.send_from(batch, &some)
+                };
                 lost.count(carrier.counters(), &member.counters);
                 accepted += end?;
+            } else {
+                for ((at, index), place) in chunk.iter().enumerate().zip(places) {
+                    if let Some(sender) = senders.get_mut(place).filter(|_| is_wrapped(at)) {
+                        // There are no more frames than places.
+                        let _ = sender.frames.try_push(*index);
+                    }
+                }
             }
             for Sender { port, lost, frames } in senders.iter_mut().filter(|it| !it.frames.is_empty()) {
                 let end = port.send_from(batch, frames);
@@ -356,59 +365,94 @@ const fn meta(local: SocketAddr, remote: SocketAddr, tos: u8) -> Meta {
 
 impl Member {
     /// Turns the IP packet of a frame into what the port carries. `outer`: the type of service of the outer header.
-    #[inline]
+    #[inline(always)]
     fn unwrap(&self, frame: &mut FrameMut<'_>, outer: u8) -> Result<(), Counter> {
-        if let Some(ecn) = frame::ecn(outer, frame::tos(frame.data()))? {
-            set_ecn(frame.data(), ecn).map_err(|_| Counter::RxMalformed)?;
+        // Nothing changes without a mark outside.
+        if outer & 0x03 != 0 {
+            mark(frame, outer)?;
         }
-        let SegmentTraffic::Gtpu(addresses) = &self.traffic else {
-            frame.set_meta(Meta::Ip);
-            return Ok(());
-        };
-        let packet: &[u8] = frame.data();
-        let ip = outer::ip(packet)?;
-        if !addresses.contains(&ip.dst()) {
-            return Err(Counter::RxNotForUs);
-        }
-        let (meta, payload) = outer::unwrap(&ip, true)?;
-        let start = payload.as_ptr() as usize - packet.as_ptr() as usize;
-        let len = payload.len();
-        // Both are within the frame.
-        let _ = frame.trim_front(start) && frame.resize(len);
-        frame.set_meta(meta);
-        Ok(())
-    }
-
-    /// Whether a datagram begins as nearly all of the segment do: with the headers of the other end, no reserved bit set.
-    #[inline]
-    fn is_common(&self, datagram: &[u8]) -> bool {
-        let Some(head) = datagram.first_chunk::<INNER>() else { return false };
-        let [vni @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _] = *head;
-        let [.., d0, d1, d2, d3, d4, d5, _, _, _, _, _, _, high, low] = *head;
-        u64::from_ne_bytes(vni) == u64::from_ne_bytes(vxlan::header(self.segment.vni))
-            && [d0, d1, d2, d3, d4, d5] == self.segment.mac.0
-            && match [high, low] {
-                [0x08, 0x00] => true,
-                // It may be a Neighbour Solicitation.
-                [0x86, 0xdd] => self.segment.address6.is_none(),
-                _ => false,
+        match &self.traffic {
+            SegmentTraffic::Ip => {
+                frame.set_meta(Meta::Ip);
+                Ok(())
             }
+            SegmentTraffic::Gtpu(addresses) => unwrap_gtpu(addresses, frame),
+        }
     }
 
-    /// Writes the headers before a frame. Returns the length that it had, and the type of service whose ECN the outer header
-    /// takes.
-    #[inline]
-    fn wrap(&mut self, frame: &mut FrameMut<'_>, mtu: u32) -> Result<(usize, u8), Counter> {
-        let (meta, mtu) = (frame.meta(), mtu as usize);
+    /// The same for all frames of a batch that are datagrams which begin as nearly all of the segment do.
+    #[inline(never)]
+    fn unwrap_common(&self, batch: &mut Batch) -> Unwrapped {
+        let mut done = Unwrapped::default();
+        for (place, mut frame) in batch.frames_mut().enumerate() {
+            let Meta::Gtpu { peer, tos, .. } = frame.meta_mut() else { continue };
+            let (is_peer, tos) = (is_of(peer, &self.segment.remote), *tos);
+            if !is_peer || !self.common.is_of(frame.data()) {
+                continue;
+            }
+            // The frame is longer.
+            let _ = frame.trim_front(INNER);
+            match self.unwrap(&mut frame, tos) {
+                Ok(()) => {
+                    done.kept |= 1 << place;
+                    done.octets += frame.len();
+                }
+                Err(reason) => {
+                    done.lost |= 1 << place;
+                    self.counters.add(reason, 1);
+                }
+            }
+        }
+        done
+    }
+
+    /// Turns frames into datagrams: writes the headers before each, and its metadata. Returns which of them are none, a bit for
+    /// the place of each, and the octets that the others had. The counters have the reasons.
+    #[inline(never)]
+    fn wrap_all(&mut self, batch: &mut Batch, frames: &[usize], mtu: usize) -> (u64, usize) {
+        let (mut failed, mut octets) = (0_u64, 0);
+        for (place, index) in frames.iter().enumerate() {
+            let Some(mut frame) = batch.frame_mut(*index) else {
+                failed |= 1 << place;
+                continue;
+            };
+            let len = match (&self.traffic, frame.meta_mut()) {
+                (SegmentTraffic::Ip, Meta::Ip) => self.wrap_ip(&mut frame, mtu),
+                _ => self.wrap_gtpu(&mut frame, mtu),
+            };
+            match len {
+                Ok(len) => octets += len,
+                Err(reason) => {
+                    failed |= 1 << place;
+                    self.counters.add(reason, 1);
+                }
+            }
+        }
+        (failed, octets)
+    }
+
+    /// The same for an IP packet. Returns the length that it had.
+    #[inline(always)]
+    fn wrap_ip(&self, frame: &mut FrameMut<'_>, mtu: usize) -> Result<usize, Counter> {
+        let len = frame.len();
+        if len > mtu {
+            return Err(Counter::TxTooBig);
+        }
+        let (head, data) = frame.prepend_chunk::<INNER>().ok_or(Counter::TxNoBuffer)?;
+        let is_ipv6 = data.first().is_some_and(|first| first >> 4 == 6);
+        let ecn = frame::tos(data) & 0x03;
+        *head = self.headers[usize::from(is_ipv6)];
+        frame.set_meta(self.metas[usize::from(ecn)]);
+        Ok(len)
+    }
+
+    /// The same for GTP-U; what the segment does not carry ends here, too.
+    #[inline(never)]
+    fn wrap_gtpu(&mut self, frame: &mut FrameMut<'_>, mtu: usize) -> Result<usize, Counter> {
+        let meta = frame.meta();
         let data = frame.data();
         let len = data.len();
         match (&self.traffic, meta) {
-            (SegmentTraffic::Ip, Meta::Ip) if len <= mtu => {
-                let tos = frame::tos(data);
-                let is_ipv6 = data.first().is_some_and(|first| first >> 4 == 6);
-                prepend(frame, &self.headers[usize::from(is_ipv6)])?;
-                Ok((len, tos))
-            }
             (SegmentTraffic::Gtpu(addresses), Meta::Gtpu { local, peer, tos, hops }) => {
                 let first = addresses.iter().copied().find(|ip| ip.is_ipv4() == peer.is_ipv4());
                 let local = if local.is_unspecified() { first.unwrap_or(local) } else { local };
@@ -424,12 +468,100 @@ impl Member {
                 }
                 prepend(frame, &headers)?;
                 prepend(frame, &self.headers[usize::from(peer.is_ipv6())])?;
-                Ok((len, tos))
+                frame.set_meta(self.metas[usize::from(tos & 0x03)]);
+                Ok(len)
             }
-            (SegmentTraffic::Ip, Meta::Ip) => Err(Counter::TxTooBig),
             _ => Err(Counter::TxWrongKind),
         }
     }
+}
+
+/// What became of the frames of a batch, a bit for each, and the octets of those that are kept. The others are to be looked at.
+#[derive(Default)]
+struct Unwrapped {
+    kept: u64,
+    lost: u64,
+    octets: usize,
+}
+
+/// The lowest bits, so many.
+const fn first_bits(count: usize) -> u64 {
+    if count < BATCH { (1 << count) - 1 } else { u64::MAX }
+}
+
+/// The begin of nearly all datagrams of a segment: with the headers of the other end, no reserved bit set.
+struct CommonBegin {
+    /// The VXLAN header.
+    vxlan: u64,
+    /// The MAC address of this end, in the first octets of a word.
+    mac: u64,
+    /// Whether an IPv6 packet may be a Neighbour Solicitation for this end.
+    has_ipv6: bool,
+}
+
+/// The octets of a MAC address in a word.
+const MAC: u64 = u64::from_ne_bytes([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0]);
+
+impl CommonBegin {
+    const fn of(segment: &Segment) -> Self {
+        let [d0, d1, d2, d3, d4, d5] = segment.mac.0;
+        Self {
+            vxlan: u64::from_ne_bytes(vxlan::header(segment.vni)),
+            mac: u64::from_ne_bytes([d0, d1, d2, d3, d4, d5, 0, 0]),
+            has_ipv6: segment.address6.is_some(),
+        }
+    }
+
+    /// Whether a datagram begins so, with an IP packet in its frame.
+    #[inline(always)]
+    fn is_of(&self, datagram: &[u8]) -> bool {
+        let Some(head) = datagram.first_chunk::<INNER>() else { return false };
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = *head;
+        let vxlan = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
+        let mac = u64::from_ne_bytes([i, j, k, l, m, n, o, p]);
+        ((vxlan ^ self.vxlan) | ((mac ^ self.mac) & MAC)) == 0
+            && match [head[INNER - 2], head[INNER - 1]] {
+                [0x08, 0x00] => true,
+                [0x86, 0xdd] => !self.has_ipv6,
+                _ => false,
+            }
+    }
+}
+
+/// Whether a datagram is of this end, from any port: the source port is chosen by the sender (RFC 7348 section 5).
+#[inline(always)]
+fn is_of(peer: &SocketAddr, remote: &SocketAddr) -> bool {
+    match (peer, remote) {
+        (SocketAddr::V4(peer), SocketAddr::V4(remote)) => peer.ip() == remote.ip(),
+        (SocketAddr::V6(peer), SocketAddr::V6(remote)) => peer.ip() == remote.ip(),
+        _ => false,
+    }
+}
+
+/// Gives a packet the mark of its outer header.
+#[inline(never)]
+fn mark(frame: &mut FrameMut<'_>, outer: u8) -> Result<(), Counter> {
+    if let Some(ecn) = frame::ecn(outer, frame::tos(frame.data()))? {
+        set_ecn(frame.data(), ecn).map_err(|_| Counter::RxMalformed)?;
+    }
+    Ok(())
+}
+
+/// Turns the IP packet of a frame into GTP-U, for one of these addresses.
+#[inline(never)]
+fn unwrap_gtpu(addresses: &[IpAddr], frame: &mut FrameMut<'_>) -> Result<(), Counter> {
+    let packet: &[u8] = frame.data();
+    let ip = outer::ip(packet)?;
+    if !addresses.contains(&ip.dst()) {
+        return Err(Counter::RxNotForUs);
+    }
+    let (meta, payload) = outer::unwrap(&ip, true)?;
+    let start = payload.as_ptr() as usize - packet.as_ptr() as usize;
+    let len = payload.len();
+    // Both are within the frame.
+    let _ = frame.trim_front(start) && frame.resize(len);
+    frame.set_meta(meta);
+    Ok(())
 }
 
 /// Writes octets before a frame.

@@ -60,6 +60,18 @@ impl FrameMut<'_> {
         self.slot.meta = meta;
     }
 
+    /// The length of the frame, in octets.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.slot.len()
+    }
+
+    /// The frame has no octets.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The octets of the frame.
     #[inline]
     pub fn data(&mut self) -> &mut [u8] {
@@ -93,6 +105,17 @@ impl FrameMut<'_> {
         let start = self.slot.start().checked_sub(len)?;
         let old = std::mem::replace(&mut self.slot.start, start as u32);
         self.slot.buffer.octets_mut().get_mut(start..old as usize)
+    }
+
+    /// Prepends `N` octets to the frame, and returns these and the octets that it had. `None`, without effect, if the headroom is
+    /// too small.
+    #[inline(always)]
+    pub fn prepend_chunk<const N: usize>(&mut self) -> Option<(&mut [u8; N], &[u8])> {
+        let start = self.slot.start().checked_sub(N)?;
+        let end = self.slot.end();
+        let (front, data) = self.slot.buffer.octets_mut().get_mut(start..end)?.split_first_chunk_mut()?;
+        self.slot.start = start as u32;
+        Some((front, data))
     }
 
     /// Removes `len` octets from the front. `false`, without effect, if the frame is shorter.

@@ -213,6 +213,12 @@ impl Batch {
         Some(FrameMut { slot })
     }
 
+    /// The frames, in order, mutable.
+    #[inline]
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = FrameMut<'_>> {
+        self.slots.get_mut(..self.frames).unwrap_or_default().iter_mut().map(|slot| FrameMut { slot })
+    }
+
     /// Keeps the frames for which `keep` returns `true`, in order.
     pub fn retain(&mut self, mut keep: impl FnMut(Frame<'_>) -> bool) {
         let mut kept = 0;

@@ -1,9 +1,11 @@
 //! The TEIDs that the UPF allocates.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU16;
 
 use causeway_types::{DualIp, FTeid, Seid, Teid, TeidScheme};
 
+use super::addresses::NumberedAddresses;
 use super::{Claim, pools};
 
 /// The largest number of slots. Slot 0 is never used, so that no TEID is zero.
@@ -29,16 +31,16 @@ pub(super) struct Slots {
     free: VecDeque<u32>,
     /// Indexes of undone takes, the latest last; they come before all others.
     undone: Vec<u32>,
-    /// The few distinct addresses at which slots have tunnels.
-    addrs: Vec<DualIp>,
+    /// The addresses at which slots have tunnels.
+    addrs: NumberedAddresses,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slot {
     generation: u8,
     taken: bool,
-    /// The index of the tunnel's address plus one; zero: no tunnel has the TEID.
-    addr: u16,
+    /// The number of the tunnel's address; `None`: no tunnel has the TEID.
+    addr: Option<NonZeroU16>,
     /// The session of the tunnel.
     session: Seid,
 }
@@ -46,7 +48,7 @@ struct Slot {
 impl Slot {
     /// Without a session.
     const fn new(generation: u8, taken: bool) -> Self {
-        Self { generation, taken, addr: 0, session: Seid(0) }
+        Self { generation, taken, addr: None, session: Seid(0) }
     }
 }
 
@@ -63,7 +65,7 @@ impl Slots {
             used: Vec::new(),
             free: VecDeque::new(),
             undone: Vec::new(),
-            addrs: Vec::new(),
+            addrs: NumberedAddresses::default(),
         }
     }
 
@@ -132,18 +134,11 @@ impl Slots {
 
     /// The same for the TEID that [`Slots::take_at`] took at this index.
     pub(super) fn claim_at_index(&mut self, index: u32, session: Seid, addr: DualIp) -> bool {
-        let known = self.addrs.iter().position(|known| *known == addr);
-        let at = known.unwrap_or(self.addrs.len()) + 1;
-        let (Some(slot), Ok(at)) = (self.used.get_mut(index as usize), u16::try_from(at)) else {
+        let Some(slot) = self.used.get_mut(index as usize).filter(|slot| slot.addr.is_none()) else {
             return false;
         };
-        if slot.addr != 0 {
-            return false;
-        }
-        (slot.addr, slot.session) = (at, session);
-        if known.is_none() {
-            self.addrs.push(addr);
-        }
+        let Some(addr) = self.addrs.number_of(addr) else { return false };
+        (slot.addr, slot.session) = (Some(addr), session);
         true
     }
 
@@ -154,7 +149,7 @@ impl Slots {
 
     fn claim_at(&self, index: u32, teid: Teid) -> Option<Claim> {
         let slot = self.used.get(index as usize)?;
-        let addr = *self.addrs.get(usize::from(slot.addr.checked_sub(1)?))?;
+        let addr = self.addrs.get(slot.addr?)?;
         Some(Claim { session: slot.session, tunnel: FTeid { teid, addr } })
     }
 
@@ -170,7 +165,7 @@ impl Slots {
 
     /// The number of recorded tunnels.
     pub(super) fn claims(&self) -> usize {
-        self.used.iter().filter(|slot| slot.addr != 0).count()
+        self.used.iter().filter(|slot| slot.addr.is_some()).count()
     }
 
     /// How many can still be taken.
