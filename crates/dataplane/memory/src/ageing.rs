@@ -244,6 +244,8 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const TABLE: AgedTable = AgedTable {
@@ -363,5 +365,26 @@ mod tests {
             (AgedTable::place(100, 0), AgedTable::place(1 << 20, TABLES), sweeper.tables()),
             (None, None, 0)
         );
+    }
+
+    proptest! {
+        // Input:  any octets, half of them behind the start of a description, as a table and its own description.
+        // Output: nothing but the table may change.
+        #[test]
+        fn any_octets_are_swept(octets in proptest::collection::vec(any::<u8>(), 0..600), is_described in any::<bool>()) {
+            let mut octets = octets;
+            if is_described {
+                octets.splice(..0, MAGIC);
+            }
+            let mut region = octets.clone();
+            region.resize(octets.len() + DIRECTORY as usize, 0);
+            let place = AgedTable::place(region.len() as u64, 0).unwrap() as usize;
+            let described = octets.len().min(DESCRIPTION as usize);
+            region[place..place + described].copy_from_slice(&octets[..described]);
+            let directory = region[place..].to_vec();
+            let mut sweeper = Sweeper::new(Span::from_nanos(1), Span::from_nanos(1));
+            (0..4).for_each(|step| sweeper.advance(Time::from_nanos(step), &mut region));
+            prop_assert_eq!(&region[place..], &directory[..]);
+        }
     }
 }
