@@ -41,6 +41,9 @@ pub struct Capabilities {
     pub outer_ipv6: bool,
     /// Detects applications by the content of their flows (features PFDM and PFDE).
     pub application_detection: bool,
+    /// Detects applications that are classes of traffic by the shape of a session's packets; so does each data plane with
+    /// `application_detection`.
+    pub application_classes: bool,
     /// Makes copies of packets (FAR DUPL).
     pub duplication: bool,
     /// Redirects traffic, to a URL or to an address and port (features TREU and RATP).
@@ -80,6 +83,7 @@ impl Capabilities {
             outer_ipv4: true,
             outer_ipv6: true,
             application_detection: true,
+            application_classes: true,
             duplication: true,
             redirection: true,
             address_replacement: true,

@@ -19,7 +19,7 @@ use crate::clock::{Clock, system};
 use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
 use crate::control::replication::{Identity, identity};
 use crate::control::{self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, Stop};
-use crate::error::{ReloadError, RunError, StartError};
+use crate::error::{NO_CLASSES, ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::management::{Listener, PortCounters};
 use crate::memory::Budget;
@@ -45,6 +45,8 @@ pub struct Daemon {
     in_force: watch::Receiver<Arc<Upf>>,
     access: Mutex<ManagementControl>,
     n4_addresses: Vec<SocketAddr>,
+    /// The data plane finds application classes.
+    finds_classes: bool,
     restored: Option<oneshot::Receiver<()>>,
 }
 
@@ -207,6 +209,10 @@ impl Daemon {
         let mut setups = worker_setups(config, &topology, ports, &budget)?;
         let abilities = setups.first().map(|setup| setup.data_plane.capabilities());
         let capabilities = abilities.unwrap_or_else(Capabilities::default);
+        let finds_classes = capabilities.application_classes;
+        if config.upf.traffic.classes.model.is_some() && !finds_classes {
+            return Err(StartError::NoClasses);
+        }
         let schedules: Vec<Schedule> = setups.iter().map(|setup| setup.schedule).collect();
         let max_sessions = config.upf.max_sessions as usize;
         let node = node_id(config, &pfcp);
@@ -284,6 +290,7 @@ impl Daemon {
             start,
             in_force,
             access: Mutex::new(access),
+            finds_classes,
             n4_addresses,
             restored: Some(is_restored),
         })
@@ -319,6 +326,10 @@ impl Daemon {
         let next = old.with_live_keys(&upf, &self.start);
         let mut reloaded = Reloaded::new(&old, &next, &upf);
         if old.traffic.classes != next.traffic.classes {
+            if next.traffic.classes.model.is_some() && !self.finds_classes {
+                let key = "upf.traffic.classes.model";
+                return Err(ReloadError::Refused { key, why: NO_CLASSES.to_owned() });
+            }
             // The file may have the same name.
             reloaded.add_file("upf.traffic.classes.model");
         }

@@ -139,6 +139,9 @@ pub enum StartError {
         /// Octets of the tables.
         octets: u64,
     },
+    /// The program of the switch finds no application classes.
+    #[error("upf.traffic.classes.model: {NO_CLASSES}")]
+    NoClasses,
     /// The P4Runtime driver cannot start.
     #[cfg(feature = "p4runtime")]
     #[error("upf.switch: {0}")]
@@ -154,6 +157,10 @@ pub enum StartError {
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),
 }
+
+/// Why a model of application classes is refused.
+pub(crate) const NO_CLASSES: &str = "the P4 program of upf.switch.p4info finds no application classes: use hip4 or direct, compiled with \
+                                     APPLICATION_CLASSES (P4_PROFILES=\"hip4-classes direct-classes\" scripts/p4), or remove the key";
 
 /// Why a new configuration is not put into force. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

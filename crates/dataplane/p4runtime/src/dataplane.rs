@@ -107,7 +107,10 @@ impl RemoteSwitch {
                     warn!("{notice}");
                     self.away = self.away.or(self.now);
                 }
-                Notice::Refused { .. } | Notice::Closed { .. } => warn!("{notice}"),
+                Notice::Refused { .. }
+                | Notice::Closed { .. }
+                | Notice::Model { .. }
+                | Notice::ClassesUnread { .. } => warn!("{notice}"),
             }
         }
     }
@@ -158,6 +161,9 @@ impl Dataplane for RemoteSwitch {
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.switch.set_applications(applications);
+        if let Some(now) = self.now {
+            let _now = self.poll(now);
+        }
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

@@ -22,6 +22,8 @@ pub(crate) struct SessionClass {
     pair: Option<u32>,
     /// The class; 0: other traffic.
     pub(crate) verdict: u8,
+    /// A switch measures it, and says its class.
+    is_elsewhere: bool,
 }
 
 /// What is measured of sessions that ask.
@@ -98,7 +100,7 @@ impl SlowPath {
     fn pair_of(&mut self, seid: Seid) -> Option<u32> {
         let Self { sessions, class_pairs: ClassPairs { pairs, free }, .. } = self;
         let class = &mut sessions.get_mut(&seid)?.class;
-        if class.pair.is_some() {
+        if class.pair.is_some() || class.is_elsewhere {
             return class.pair;
         }
         let fresh =
@@ -175,6 +177,19 @@ impl SlowPath {
     pub(crate) fn observe_class_of(&mut self, now: Time, seid: Seid, direction: Direction, octets: u32) {
         if let Some(number) = self.class_pair(seid) {
             self.observe_class(now, number, direction, octets);
+        }
+    }
+
+    /// The class of a session that is measured elsewhere from now on, by a switch; `None`: its packets are counted here again, if it asks.
+    pub fn set_class(&mut self, seid: Seid, class: Option<u8>) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let known = match class {
+            Some(verdict) => SessionClass { pair: None, verdict, is_elsewhere: true },
+            None if session.class.is_elsewhere => SessionClass::default(),
+            None => return,
+        };
+        if let Some(number) = std::mem::replace(&mut session.class, known).pair {
+            self.class_pairs.free.push(number);
         }
     }
 

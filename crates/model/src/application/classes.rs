@@ -8,6 +8,7 @@ use super::ApplicationId;
 /// first one, which is all other traffic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrafficClasses {
+    model: Model,
     classifier: Classifier,
     ids: Vec<ApplicationId>,
 }
@@ -20,7 +21,12 @@ impl TrafficClasses {
     pub fn new(model: &Model) -> Result<Self, TableError> {
         let classifier = Classifier::new(model, &TableLimits::default())?;
         let ids = model.classes().iter().map(|class| ApplicationId::from(class.as_str())).collect();
-        Ok(Self { classifier, ids })
+        Ok(Self { model: model.clone(), classifier, ids })
+    }
+
+    /// The model.
+    pub const fn model(&self) -> &Model {
+        &self.model
     }
 
     /// Measures windows and decides.

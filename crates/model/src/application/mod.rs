@@ -141,6 +141,11 @@ impl Applications {
         self.all.get(id).is_some_and(|it| it.class.is_some() && it.pfds.is_empty())
     }
 
+    /// The application is known, and its packets are found by other things than a class.
+    pub fn has_pfds(&self, id: &ApplicationId) -> bool {
+        self.all.get(id).is_some_and(|it| !it.pfds.is_empty())
+    }
+
     /// These applications with another configuration: its applications, and those provisioned over N4 under other IDs.
     #[must_use]
     pub fn with_configured(&self, configuration: &Self) -> Self {

@@ -106,7 +106,13 @@ impl Config {
             let key = "upf.traffic.classes.model".to_owned();
             ConfigErrors(vec![ConfigError { origin: Self::origin(file, overrides, &key), key, problem }])
         };
-        config.upf.traffic.classes.load().map_err(of_model)?;
+        config
+            .upf
+            .traffic
+            .classes
+            .load()
+            .and_then(|()| traffic::check_model(&config.upf))
+            .map_err(of_model)?;
         let wrong = chain::check(&config.upf).into_iter();
         let of_chain = |(key, problem): (String, Problem)| ConfigError {
             origin: Self::origin(file, overrides, &key),

@@ -381,9 +381,9 @@ pub enum Problem {
         /// The name of the data plane.
         dataplane: &'static str,
     },
-    /// The P4 programs measure no windows.
+    /// A switch in front of the fast path measures no windows.
     #[error(
-        "upf.dataplane {dataplane} has no application classes: remove the key, or use another data plane"
+        "upf.dataplane {dataplane} has no application classes: remove the key, or use fastpath or switch"
     )]
     SwitchClasses {
         /// The name of the data plane.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use causeway_class_model::ModelFile;
 use causeway_dataplane::{FlowKind, HeavyHitterSettings, Threshold};
 use causeway_model::TrafficClasses;
+use causeway_switch::classes::ModelRefused;
 use causeway_types::{Bitrate, Span};
 use serde::Serialize;
 
@@ -157,11 +158,21 @@ impl fmt::Display for FlowRate {
     }
 }
 
+/// Why the data plane cannot decide as the model that was read does.
+pub(super) fn check_model(upf: &Upf) -> Result<(), Problem> {
+    let Classes { model: Some(path), loaded: Some(classes) } = &upf.traffic.classes else { return Ok(()) };
+    if !upf.dataplane.is_switch() {
+        return Ok(());
+    }
+    let refused = |error: ModelRefused| Problem::Model { path: path.clone(), why: error.to_string() };
+    causeway_switch::classes::check(classes.model()).map_err(refused)
+}
+
 /// The problems of this section, each with its key.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
     let dataplane = upf.dataplane.name();
-    if upf.traffic.classes.model.is_some() && upf.dataplane.has_switch() {
+    if upf.traffic.classes.model.is_some() && upf.dataplane.is_hybrid() {
         found.push(("upf.traffic.classes.model".into(), Problem::SwitchClasses { dataplane }));
     }
     let Some(settings) = upf.traffic.heavy_hitters.settings(0) else { return found };

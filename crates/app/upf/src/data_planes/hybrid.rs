@@ -77,7 +77,12 @@ pub(super) fn moves(parts: &Parts<'_>) -> Config {
 pub(super) fn log(notice: &Notice) {
     match notice {
         Notice::Reconciled(_) => info!("{notice}"),
-        Notice::Down | Notice::Superseded | Notice::Refused { .. } | Notice::Closed { .. } => {
+        Notice::Down
+        | Notice::Superseded
+        | Notice::Refused { .. }
+        | Notice::Closed { .. }
+        | Notice::Model { .. }
+        | Notice::ClassesUnread { .. } => {
             warn!("{notice}");
         }
     }

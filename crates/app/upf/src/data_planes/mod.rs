@@ -153,7 +153,7 @@ fn switch(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     if let Some((switch, address)) = parts.config.upf.remote_switch() {
         return p4runtime::remote_switch(switch, address, parts);
     }
-    let program = Program::from(&profiles::HIP4);
+    let program = Program::from(&profiles::HIP4).with_application_classes();
     let model = InProcess::new(&program, parts.topology.clone(), parts.limits)?;
     Ok(Box::new(model.with_counter_interval(COUNTER_INTERVAL)))
 }

@@ -11,14 +11,22 @@ use causeway_packet::gtpu::Packet;
 use causeway_traffic::classes::{Feature, Model, Node, Tree};
 use causeway_types::{Qfi, Teid};
 use causeway_upf::config::{Config, DataPlane, Overrides, Reloaded};
+use causeway_upf::management::views::SwitchView;
 
 use crate::common::smf::{Session, Smf};
-use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, loopback, packet, run};
+use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, fetch, loopback, packet, run};
 
 const GAME: u8 = 9;
 
-/// A class has more than twenty downlink packets of more than 600 octets on average in 300 ms, and two uplink packets.
-fn model(class: &str) -> String {
+/// The QFI of other traffic, where packets to a gNB must have one: on a switch.
+const OTHER: u8 = 8;
+
+/// Windows in software, and on a switch.
+const MILLIS: u32 = 300;
+const ON_SWITCH: u32 = 268;
+
+/// A class has more than twenty downlink packets of more than 600 octets on average in a window, and two uplink packets.
+fn model(class: &str, millis: u32) -> String {
     let split = |feature, threshold, below| Node::Split { feature, threshold, below, above: below + 1 };
     let nodes = vec![
         split(Feature::DownlinkPackets, 20, 1),
@@ -31,7 +39,7 @@ fn model(class: &str) -> String {
     let (sources, data_hash) = (Vec::new(), String::new());
     let trained = Trained { sources, data_hash, samples: Vec::new(), parameters, scores: Vec::new() };
     let classes = vec!["other".into(), class.into()];
-    let model = Model::new(classes, 300, 2, Tree::new(nodes, 2).unwrap()).unwrap();
+    let model = Model::new(classes, millis, 2, Tree::new(nodes, 2).unwrap()).unwrap();
     ModelFile::new(model, trained).unwrap().encode().unwrap()
 }
 
@@ -94,10 +102,11 @@ impl Player {
     }
 }
 
-fn plays_a_game(plane: &str) {
+/// Plays beside this data plane, whose windows last so long, where other traffic has this QFI.
+fn plays_a_game(plane: &str, millis: u32, other: Option<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("classes.json");
-    std::fs::write(&path, model("game")).unwrap();
+    std::fs::write(&path, model("game", millis)).unwrap();
     let upf = loopback();
     let mut config = config(upf);
     config.upf.dataplane = DataPlane::named(plane).unwrap();
@@ -107,17 +116,17 @@ fn plays_a_game(plane: &str) {
     let mut smf = Smf::new(loopback().into(), running.n4());
     smf.associate();
     let gnb = Gnb::new();
-    let session =
-        smf.establish_detecting(UE, Teid::new(7).unwrap(), gnb.address, "game", Qfi::new(GAME).unwrap());
+    let qfis = (other.and_then(Qfi::new), Qfi::new(GAME).unwrap());
+    let session = smf.establish_detecting(UE, Teid::new(7).unwrap(), gnb.address, "game", qfis);
     let mut player = Player { running, smf, gnb, session, told: Vec::new() };
     let (start, stop) = (("game".to_owned(), true), ("game".to_owned(), false));
 
-    player.play_until(200, None);
+    player.play_until(200, other);
     assert!(player.told.is_empty(), "{:?}", player.told);
     player.play_until(1000, Some(GAME));
     player.wait_for_reports(1);
     assert_eq!(player.told.last(), Some(&start));
-    player.play_until(200, None);
+    player.play_until(200, other);
     // On a busy machine windows without packets may have stopped and started it again before.
     let before = player.told.len();
     player.wait_for_reports(before + usize::from(player.told.last() != Some(&stop)));
@@ -125,20 +134,30 @@ fn plays_a_game(plane: &str) {
 
     // The same file has another name for the class: no packet is of the application any more.
     player.play_until(1000, Some(GAME));
-    std::fs::write(&path, model("call")).unwrap();
+    std::fs::write(&path, model("call", millis)).unwrap();
     let mut next = config.clone();
     next.upf.traffic.classes.load().unwrap();
     assert_eq!(player.reload(&next).applied, ["upf.traffic.classes.model"]);
-    player.play_until(1000, None);
+    player.play_until(1000, other);
     // It is the former one again, for a session that is there.
     assert_eq!(player.reload(&config).applied, ["upf.traffic.classes.model"]);
     player.play_until(1000, Some(GAME));
     // No model.
     next.upf.traffic.classes = causeway_upf::config::Classes::default();
     assert_eq!(player.reload(&next).applied, ["upf.traffic.classes.model"]);
-    player.play_until(1000, None);
+    player.play_until(1000, other);
     assert_eq!(player.reload(&next), Reloaded::default());
     assert!(player.smf.delete(player.session).is_some());
+    if other.is_some() {
+        // The switch has found the classes, and not the software behind it.
+        let view: SwitchView =
+            serde_json::from_str(&fetch(&player.running.daemon, "/api/v1/switch").1).unwrap();
+        let events = view.switch.expect("there is a switch").events;
+        let event = |name: &str| events.iter().find(|event| event.name == name).unwrap().count;
+        assert!(event("class_changes") >= 3, "{events:?}");
+        let in_software = ["sessions_without_class_place", "sessions_classified_in_software"].map(event);
+        assert_eq!(in_software, [0, 0]);
+    }
 }
 
 // Input:  a session with a PDR of the class `game`, a QFI and a URR that reports start and stop. Packets that are too small for a game;
@@ -147,18 +166,25 @@ fn plays_a_game(plane: &str) {
 //         same name with other content is in force, and said.
 #[test]
 fn a_game_gets_its_own_rules() {
-    plays_a_game("fastpath");
+    plays_a_game("fastpath", MILLIS, None);
 }
 
 // Input:  the same, with the slow path alone.
 // Output: the same.
 #[test]
 fn a_game_gets_its_own_rules_in_the_slow_path() {
-    plays_a_game("slowpath");
+    plays_a_game("slowpath", MILLIS, None);
+}
+
+// Input:  the same with the model of a switch, whose windows are bits of the time, and a QFI for other traffic.
+// Output: the same; the switch says the classes, and after a reload no class until four windows have ended.
+#[test]
+fn a_game_gets_its_own_rules_on_a_switch() {
+    plays_a_game("switch", ON_SWITCH, Some(OTHER));
 }
 
 // Input:  configurations whose model file is not there, is empty, of something else, cut short, and changed in one digit; one with a
-//         switch.
+//         switch, and with a switch in front of software.
 // Output: file, line, key, and what is wrong with the model file, by its name.
 #[test]
 fn a_wrong_model_file_is_named() {
@@ -177,7 +203,7 @@ fn a_wrong_model_file_is_named() {
         assert!(error.starts_with(&begins) && error.contains(why), "{error}");
     };
     is_wrong(None, "No such file");
-    let good = model("game");
+    let good = model("game", MILLIS);
     is_wrong(Some(""), "model file");
     is_wrong(Some("{\"name\": \"other\"}"), "model file");
     is_wrong(Some(&good[..good.len() / 2]), "model file");
@@ -185,12 +211,37 @@ fn a_wrong_model_file_is_named() {
     std::fs::write(&model_file, &good).unwrap();
     let config = load().unwrap();
     assert!(config.upf.traffic.classes.model.is_some());
-    let text = "upf:\n  dataplane: switch\n  traffic:\n    classes:\n      model: classes.json\n";
+    // A switch has other windows.
+    let text = |plane: &str| {
+        format!("upf: {{dataplane: {plane}, traffic: {{classes: {{model: {}}}}}}}\n", model_file.display())
+    };
+    std::fs::write(&file, text("switch")).unwrap();
+    is_wrong(None, "the model has windows of 300 ms: the switch has windows of 268, 537 and 1074 ms");
+    std::fs::write(&model_file, model("game", ON_SWITCH)).unwrap();
+    load().unwrap();
     let error =
-        Config::parse(Some(Path::new("upf.yaml")), text, &Overrides::default()).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "upf.yaml:5: upf.traffic.classes.model: upf.dataplane switch has no application classes: remove the key, or use \
-         another data plane"
+        Config::parse(Some(Path::new("upf.yaml")), &text("hybrid"), &Overrides::default()).unwrap_err();
+    assert!(
+        error.to_string().contains(
+            "upf.traffic.classes.model: upf.dataplane hybrid has no application classes: remove the key, or use fastpath or \
+             switch"
+        ),
+        "{error}"
     );
+}
+
+// Input:  a switch over P4Runtime whose program has no application classes, and a model.
+// Output: the daemon does not start, and says the key, and how the program is compiled with them.
+#[cfg(feature = "p4runtime")]
+#[test]
+fn a_program_without_classes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("classes.json");
+    std::fs::write(&path, model("game", ON_SWITCH)).unwrap();
+    let mut config = crate::switch::configuration_for("127.0.0.1:9".parse().unwrap());
+    config.upf.traffic.classes.model = Some(path);
+    config.upf.traffic.classes.load().unwrap();
+    let error = causeway_upf::Daemon::start(&config).map(drop).unwrap_err().to_string();
+    assert!(error.starts_with("upf.traffic.classes.model: the P4 program of upf.switch.p4info"), "{error}");
+    assert!(error.contains("APPLICATION_CLASSES"), "{error}");
 }

@@ -102,7 +102,10 @@ fn check_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
 
 fn check_application(pdi: &Pdi, pdu_type: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     let Some(id) = &pdi.application else { return Ok(()) };
-    let unable = !context.capabilities.application_detection || pdu_type == PduSessionType::Ethernet;
+    let capabilities = context.capabilities;
+    let by_class = capabilities.application_classes && !context.catalogue.applications.has_pfds(id);
+    let able = capabilities.application_detection || by_class;
+    let unable = !able || pdu_type == PduSessionType::Ethernet;
     refuse_if(unable, ie::APPLICATION_ID, "detection of applications")?;
     match context.catalogue.knows_application(id) {
         true => Ok(()),

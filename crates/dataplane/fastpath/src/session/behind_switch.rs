@@ -59,6 +59,18 @@ impl Software for FastPath {
         self.with_settled(now, seid, |slow_path| slow_path.record_activity(now, seid));
     }
 
+    fn set_class(&mut self, now: Time, seid: Seid, class: Option<u8>) {
+        let of = |slow_path: &mut SlowPath| (slow_path.class_of(seid), slow_path.class_pair(seid));
+        let is_changed = self.with_settled(now, seid, |slow_path| {
+            let before = of(slow_path);
+            slow_path.set_class(seid, class);
+            before != of(slow_path)
+        });
+        if is_changed {
+            self.compile_again(seid, now);
+        }
+    }
+
     fn due_sessions(&self, now: Time) -> Vec<Seid> {
         self.slow_path.due_sessions(now)
     }

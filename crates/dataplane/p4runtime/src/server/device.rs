@@ -130,7 +130,8 @@ impl Device {
         let sets = schema.value_sets.iter().map(set).collect();
         let Options { cpu_port, timing, .. } = self.options;
         let model_config = Config { timing, cpu_port, port_rate: None, queue_room: 1 << 20 };
-        let model = Model::new(schema.program.clone(), pipeline, model_config);
+        let bounds = pipeline.bounds();
+        let model = Model::new(schema.program.clone(), pipeline, model_config).with_bounds(bounds);
         let waiting = HashMap::default();
         self.running = Some(Running { config, schema: Arc::new(schema), model, sets, waiting });
         Ok(())

@@ -74,6 +74,10 @@ pub trait Software: PacketEngine + std::fmt::Debug + Send {
     /// Records packets of a session that were counted elsewhere, for no URR.
     fn record_activity(&mut self, now: Time, seid: Seid);
 
+    /// The application class of a session that the switch measures from now on; `None`: it does not, so the software does if the session
+    /// asks.
+    fn set_class(&mut self, now: Time, seid: Seid, class: Option<u8>);
+
     /// The sessions with timers that are due, each once, in the order of their first timer.
     fn due_sessions(&self, now: Time) -> Vec<Seid>;
 
@@ -131,6 +135,10 @@ impl Software for SlowPath {
 
     fn record_activity(&mut self, now: Time, seid: Seid) {
         Self::record_activity(self, now, seid);
+    }
+
+    fn set_class(&mut self, _: Time, seid: Seid, class: Option<u8>) {
+        Self::set_class(self, seid, class);
     }
 
     fn due_sessions(&self, now: Time) -> Vec<Seid> {

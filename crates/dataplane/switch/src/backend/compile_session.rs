@@ -8,6 +8,7 @@ use causeway_model::{Pdr, RuleSet, UeSide};
 use causeway_slowpath::lease::direction_of;
 use causeway_types::{Direction, PdrId, QerId, Span, UrrId};
 
+use super::application_classes::{ClassView, Measured};
 use super::config::Config;
 use super::direct::{self, ClassOwners, ClassShare, Classes, Filters, Group, LookupPoint};
 use super::layout::{Layout, Profile};
@@ -42,6 +43,8 @@ pub(super) struct CompiledSession {
     pub(super) filters: Filters,
     /// By QER and direction (true: uplink).
     pub(super) meters: BTreeMap<(QerId, bool), Rates>,
+    /// The application class for which it is compiled.
+    pub(super) measured: Option<Measured>,
 }
 
 /// The compiled form of a rule.
@@ -75,7 +78,8 @@ pub(super) struct NumberContent {
 }
 
 /// Compiles a session with these rules, while these quotas are exhausted. In profile `direct` the software handles
-/// rules with filters if no classes are given; otherwise all required classes must be among the given ones.
+/// rules with filters if no classes are given; otherwise all required classes must be among the given ones. PDRs that name applications
+/// are handled as the view says.
 ///
 /// # Errors
 /// What the program cannot express, as [`causeway_dataplane::ApplyError::Unsupported`].
@@ -85,16 +89,18 @@ pub(super) fn compile(
     layout: &Layout,
     config: &Config,
     classes: Option<&Classes>,
+    view: ClassView<'_>,
 ) -> Result<CompiledSession, Refused> {
     check_session(rules)?;
-    let pdrs = in_order(rules);
-    let mut session = CompiledSession::default();
+    let pdrs = in_order(rules, view);
+    let mut session = CompiledSession { measured: view.measured(), ..CompiledSession::default() };
     let is_by_index = layout.profile == Profile::Direct;
-    let by_index = if is_by_index { groups(rules, layout)? } else { Vec::new() };
+    let by_index = if is_by_index { groups(rules, view, layout)? } else { Vec::new() };
     let grouped = |group| Grouped { group, is_in_software: classes.is_none() };
     let mut by_index: Vec<Grouped<'_>> = by_index.iter().map(grouped).collect();
     let mut groups: BTreeMap<LookupKey, Vec<Candidate<'_>>> = BTreeMap::new();
-    let treatments = treatments(rules, exhausted, config, is_by_index.then_some(by_index.as_mut_slice()))?;
+    let of_index = is_by_index.then_some(by_index.as_mut_slice());
+    let treatments = treatments(rules, exhausted, config, view, of_index)?;
     for pdr in pdrs {
         let Some((_, treatment)) = treatments.get(&pdr.id) else { continue };
         for key in doors(pdr)? {
@@ -164,9 +170,9 @@ fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeS
 }
 
 /// The groups of candidate rules, in profile `direct`.
-fn groups<'r>(rules: &'r RuleSet, layout: &Layout) -> Result<Vec<Group<'r>>, Refused> {
+fn groups<'r>(rules: &'r RuleSet, view: ClassView<'_>, layout: &Layout) -> Result<Vec<Group<'r>>, Refused> {
     let mut by_key: BTreeMap<LookupKey, Vec<&Pdr>> = BTreeMap::new();
-    for pdr in in_order(rules) {
+    for pdr in in_order(rules, view) {
         for key in doors(pdr)? {
             by_key.entry(key).or_default().push(pdr);
         }
@@ -174,9 +180,9 @@ fn groups<'r>(rules: &'r RuleSet, layout: &Layout) -> Result<Vec<Group<'r>>, Ref
     Ok(direct::groups(&by_key, layout))
 }
 
-/// PDRs by precedence.
-fn in_order(rules: &RuleSet) -> Vec<&Pdr> {
-    let mut pdrs: Vec<&Pdr> = rules.pdrs.values().collect();
+/// The PDRs that packets may match, by precedence.
+fn in_order<'r>(rules: &'r RuleSet, view: ClassView<'_>) -> Vec<&'r Pdr> {
+    let mut pdrs: Vec<&Pdr> = rules.pdrs.values().filter(|pdr| view.matches(pdr)).collect();
     pdrs.sort_unstable_by_key(|pdr| (pdr.precedence, pdr.id));
     pdrs
 }

@@ -27,6 +27,8 @@ pub(super) struct CpuPortFrame<'a> {
     pub(super) code: u8,
     /// The matched rule; zero for none.
     pub(super) rule: u32,
+    /// The port at which its packet arrived; of a copy that says an application class, the class.
+    pub(super) of: u16,
     /// The packet after the header.
     pub(super) packet: &'a [u8],
 }
@@ -39,7 +41,8 @@ impl<'a> CpuPortFrame<'a> {
         let is_ours = ethernet[12..] == ETHERTYPE_CPU.to_be_bytes();
         let rule = u32::from_be_bytes([0, header[5], header[6], header[7]]);
         let packet = frame.get(ETHERNET + CPU..)?;
-        is_ours.then_some(Self { code: header[0], rule, packet })
+        let of = u16::from_be_bytes([header[2], header[3]]);
+        is_ours.then_some(Self { code: header[0], rule, of, packet })
     }
 
     pub(super) const fn is(&self, punt: Punt) -> bool {

@@ -198,6 +198,11 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.switch.set_applications(applications);
+        // Before the first call with a time there are no sessions.
+        if self.now != Time::default() {
+            self.switch.run_without_path_timers(self.now);
+            self.collect();
+        }
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use super::pattern::{Inexpressible, Pattern};
 use crate::SwitchPdr;
 use crate::armed::Arming;
+use crate::classes;
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
 use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
@@ -89,7 +90,8 @@ impl Layout {
     pub(super) fn new(program: &Program) -> Result<Self, UnknownLayout> {
         let mut tables: HashMap<&'static str, usize, RandomState> = HashMap::default();
         let mut names: HashMap<u32, &'static str, RandomState> = HashMap::default();
-        for name in TABLES {
+        let of_classes = if classes::are_in(program) { &classes::TABLES[..] } else { &[][..] };
+        for name in TABLES.iter().chain(of_classes).copied() {
             if let Some(place) = program.tables.iter().position(|table| table.name == name) {
                 tables.insert(name, place);
                 names.insert(program.tables[place].id, name);

@@ -36,7 +36,8 @@ pub(super) fn parts(
     let pipeline = Upf::new(&program, CPU, addresses(&topology))?;
     let timing = Timing::INSTANT;
     let model = model::Config { timing, cpu_port: CPU, port_rate: None, queue_room: QUEUE };
-    let model = Model::new(program.clone(), pipeline, model);
+    let bounds = pipeline.bounds();
+    let model = Model::new(program.clone(), pipeline, model).with_bounds(bounds);
     Ok((model, program, local_config(topology, limits)))
 }
 

@@ -24,6 +24,7 @@
 //! - `allocator`: rule numbers and their ranges, templates, classes of filters, meters, lookup keys, space of tables.
 //! - `writer`: the updates of each operation until the switch has confirmed them, and the writes that precede them.
 //! - `reader`: passes over counters, who waits for which counter, usage pulling, drops.
+//! - `application_classes`: the sessions whose traffic the switch measures, and the rows of the model.
 //! - `recovery`: restarts of the switch and takeovers: compares all tables with the desired state.
 //! - `operation` and `sessions`: changes in progress, and the state of sessions and rule numbers.
 //! - `requests`: the driver, with requests in flight and retries; `packet_io`: frames of the CPU port.
@@ -31,6 +32,7 @@
 //! `switch` composes them: it passes what one component returns to the next.
 
 mod allocator;
+mod application_classes;
 mod compile_session;
 mod config;
 mod cpu_port;

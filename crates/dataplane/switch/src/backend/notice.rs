@@ -18,6 +18,16 @@ pub enum Notice {
         /// The reason of the switch.
         reason: String,
     },
+    /// The switch cannot decide application classes as the model does: the software does, for all sessions that ask.
+    Model {
+        /// Why not, and what to do.
+        reason: String,
+    },
+    /// The switch does not permit to read classes: a change of a session's class is not found if its copy is lost.
+    ClassesUnread {
+        /// The reason of the switch.
+        reason: String,
+    },
     /// There is no space for all addresses that UEs must not reach now: the earlier entries stay.
     Closed {
         /// Entries of one IP version that they need.
@@ -84,6 +94,13 @@ impl Display for Notice {
             Self::Refused { reason } => {
                 write!(f, "the switch refuses entries, sessions that need them are refused: {reason}")
             }
+            Self::Model { reason } => {
+                write!(f, "application classes are measured in software: {reason}")
+            }
+            Self::ClassesUnread { reason } => write!(
+                f,
+                "the switch does not let application classes be read, so that one whose copy is lost is not found: {reason}"
+            ),
             Self::Closed { needed, room } => {
                 write!(
                     f,

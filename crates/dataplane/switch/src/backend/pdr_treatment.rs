@@ -11,6 +11,7 @@ use causeway_model::{
 use causeway_slowpath::lease::direction_of;
 use causeway_types::{Direction, Interface, NetworkInstance, QerId, UrrId, WallTime};
 
+use super::application_classes::ClassView;
 use super::config::Config;
 use super::template::RuleAction;
 use crate::model::upf::DropReason;
@@ -260,9 +261,9 @@ pub(super) fn check_session(rules: &RuleSet) -> Result<(), Refused> {
     Ok(())
 }
 
-pub(super) fn check_pdr(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
+pub(super) fn check_pdr(pdr: &Pdr, config: &Config, view: ClassView<'_>) -> Result<(), Refused> {
     let pdi = &pdr.pdi;
-    if !pdr.predefined.is_empty() || pdi.application.is_some() {
+    if !pdr.predefined.is_empty() || pdi.application.is_some() && !view.knows_applications() {
         return Err(unsupported("predefined rules and applications"));
     }
     if pdr.active_until.is_some() || pdr.active_from.is_some_and(|from| from != WallTime::default()) {

@@ -9,6 +9,7 @@ use causeway_slowpath::lease;
 use causeway_types::{Direction, PdrId, Span, UrrId};
 
 use super::allocator::Change;
+use super::application_classes::ClassView;
 use super::compile_session::compile;
 use super::config::Config;
 use super::layout::Layout;
@@ -85,7 +86,7 @@ pub(super) fn forwarded(
     if part.pdrs.values().any(|pdr| pdr.urrs.iter().any(|urr| exhausted.contains(urr))) {
         return Err(unsupported("an exhausted quota"));
     }
-    let compiled = compile(&part, exhausted, layout, config, None)?;
+    let compiled = compile(&part, exhausted, layout, config, None, ClassView::Unknown)?;
     // The switch looks at sources by their UE alone. The software drops packets to a data network whose source is no host's.
     let is_from_any = |pdr: &Pdr| {
         let named = pdr.pdi.ue.filter(|ue| ue.side == UeSide::Source);

@@ -36,6 +36,8 @@ pub(super) enum InFlight {
     Frame,
     /// The counters of drops.
     Drops,
+    /// Application classes of these sessions, at their places.
+    Classes(Vec<(Seid, u32)>),
     /// A table, for a reconciliation.
     Table(u32),
     /// The missing entries of a reconciliation.

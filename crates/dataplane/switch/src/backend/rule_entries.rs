@@ -2,6 +2,7 @@
 
 use causeway_dataplane::ApplyError;
 use causeway_p4::names::{action, parameter, table};
+use causeway_types::Direction;
 
 use super::compile_session::NumberContent;
 use super::direct;
@@ -10,6 +11,7 @@ use super::pdr_treatment::unsupported;
 use super::session_state::PlacedRule;
 use super::sessions::Sessions;
 use crate::SwitchPdr;
+use crate::classes;
 use crate::driver::{Entry, EntryKey, FieldMatch};
 
 impl Layout {
@@ -62,6 +64,17 @@ impl Layout {
         });
         entries.extend(meter.flatten());
         Ok(entries)
+    }
+
+    /// The entry by which packets of a rule count for the application class of the session at a place; `None`: it forwards none.
+    pub(super) fn member_entry(&self, placed: &PlacedRule, place: u32) -> Option<Entry> {
+        let NumberContent { template, .. } = placed.wanted.content;
+        let rule = match self.profile {
+            Profile::Direct => direct::rule_of_packets(placed),
+            _ => placed.number.0,
+        };
+        let direction = if template.is_uplink { Direction::Uplink } else { Direction::Downlink };
+        template.action.forwards().then(|| classes::member(&self.program, rule, direction, place)).flatten()
     }
 
     /// The keys of these entries of a number that has been written.

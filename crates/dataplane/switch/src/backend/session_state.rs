@@ -6,6 +6,7 @@ use std::sync::Arc;
 use causeway_model::Far;
 use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
 
+use super::application_classes::Measured;
 use super::compile_session::{CompiledRule, LookupKey, NumberContent};
 use super::direct::Filters;
 use super::operation::Operation;
@@ -19,8 +20,12 @@ use crate::{Count, SwitchPdr};
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionState {
     pub(super) placed: BTreeMap<PdrId, PlacedRule>,
-    /// Entries of the source guard and, in profile `direct`, of the numbers of its UE.
+    /// Entries of the source guard, of the numbers of its UE in profile `direct`, and those by which its packets count for its application class.
     pub(super) guards: Vec<Entry>,
+    /// The application class for which its entries were made.
+    pub(super) measured: Option<Measured>,
+    /// One of its PDRs names an application.
+    pub(super) names_application: bool,
     pub(super) keys: BTreeSet<LookupKey>,
     /// Numbers of its UE by address, in profile `direct`.
     pub(super) ues: BTreeMap<LookupKey, u32>,

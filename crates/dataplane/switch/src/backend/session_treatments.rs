@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use causeway_model::{Far, Pdr, RuleSet, Steering};
 use causeway_types::{PdrId, QerId, UrrId};
 
+use super::application_classes::ClassView;
 use super::compile_session::LookupKey;
 use super::config::Config;
 use super::direct::Group;
@@ -39,13 +40,22 @@ pub(super) fn treatments<'r>(
     rules: &'r RuleSet,
     exhausted: &BTreeSet<UrrId>,
     config: &Config,
+    view: ClassView<'_>,
     groups: Option<&mut [Grouped<'_>]>,
 ) -> Result<BTreeMap<PdrId, (&'r Pdr, Treatment)>, Refused> {
     let whole = whole_session(rules, config).map(UnsupportedBy::Switch);
     let mut treatments = BTreeMap::new();
     let mut in_software: BTreeSet<QerId> = BTreeSet::new();
     for pdr in rules.pdrs.values() {
-        check_pdr(pdr, config)?;
+        check_pdr(pdr, config, view)?;
+        if !view.matches(pdr) {
+            continue;
+        }
+        if view.is_in_software() {
+            let treatment = config.falls_back.then_some(TO_SOFTWARE).ok_or(BY_CLASS)?;
+            treatments.insert(pdr.id, (pdr, treatment));
+            continue;
+        }
         let treated = pdr_treatment::treat(pdr, rules, exhausted, &config.topology);
         let treated = treated.and_then(|treatment| match whole {
             Some(cannot) if treatment.action.forwards() => Err(cannot),
@@ -96,6 +106,25 @@ pub(super) fn treatments<'r>(
     }
     Ok(treatments)
 }
+
+/// Whether the switch can do what all PDRs of a session ask for, while no quota is exhausted: then all its forwarded packets pass the switch, whatever
+/// application class it has, but for those that were buffered.
+pub(super) fn is_for_switch(rules: &RuleSet, config: &Config, is_by_index: bool) -> bool {
+    let of_switch = |pdr: &Pdr| {
+        let treated = pdr_treatment::treat(pdr, rules, &BTreeSet::new(), &config.topology);
+        let treated = treated.and_then(|treatment| match is_by_index {
+            true => by_number(pdr, treatment, rules),
+            false => Ok(treatment),
+        });
+        // What neither can do is refused.
+        !matches!(treated, Err(UnsupportedBy::Switch(_))) && !(is_by_index && !pdr.pdi.filters.is_empty())
+    };
+    whole_session(rules, config).is_none() && rules.pdrs.values().all(of_switch)
+}
+
+const BY_CLASS: Refused = pdr_treatment::unsupported(
+    "without software: an application class of a session that the switch does not measure",
+);
 
 const BY_FILTERS: Refused = pdr_treatment::unsupported(
     "filters, in profile direct without software: rules that share packets with rules that have some",

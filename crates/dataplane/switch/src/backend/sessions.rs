@@ -84,13 +84,14 @@ impl Sessions {
         self.states.get(&seid).is_some_and(is_over) && self.states.remove(&seid).is_some()
     }
 
-    /// An operation begins: its new numbers, and the exhausted quotas for which its entries were made.
+    /// An operation begins: its new numbers, the exhausted quotas for which its entries were made, and whether its rules name applications.
     pub(super) fn begin(
         &mut self,
         seid: Seid,
         operation: Operation,
         change: &Change,
         exhausted: BTreeSet<UrrId>,
+        names_application: bool,
     ) {
         for (pdr, number) in &change.fresh {
             let Some(placed) = change.placed.get(pdr) else { continue };
@@ -100,6 +101,7 @@ impl Sessions {
         if let Some(state) = self.states.get_mut(&seid) {
             state.numbers.extend(change.fresh.iter().map(|(_, number)| *number));
             state.exhausted = exhausted;
+            state.names_application = names_application;
         }
     }
 
@@ -137,6 +139,7 @@ impl Sessions {
         state.keys = change.keys;
         state.ues = change.ues;
         state.guards = change.guards;
+        state.measured = change.measured;
         state.meters = change.meters;
         state.placed = change.placed;
         state.places = change.places;

@@ -69,11 +69,17 @@ const CELLS: usize = 2048;
 const VERDICTS: usize = 2048;
 
 const WINDOWS: &str = "class_windows";
-const MEMBER: &str = "class_members";
+pub(crate) const MEMBER: &str = "class_members";
 const LIMITS: &str = "class_limits";
 const RANGE: [&str; 2] = ["class_ranges_up", "class_ranges_down"];
 const CELL: &str = "class_cells";
 const VERDICT: &str = "class_verdicts";
+
+/// The tables.
+pub(crate) const TABLES: [&str; 7] = [WINDOWS, MEMBER, LIMITS, RANGE[0], RANGE[1], CELL, VERDICT];
+
+/// The register with the class of each place.
+const OF_SESSIONS: &str = "class_of_sessions";
 
 /// Ids that no compiled program uses, as those of heavy hitters.
 const TABLE_IDS: u32 = 0x02ff_ffc0;
@@ -92,7 +98,7 @@ const REGISTERS: [(&str, u8); 11] = [
     ("class_sums_down_1", 32),
     ("class_history_even", 8),
     ("class_history_odd", 8),
-    ("class_of_sessions", 8),
+    (OF_SESSIONS, 8),
 ];
 
 /// Actions of [`WINDOWS`], [`MEMBER`] and so on: name, parameters, and their width.
@@ -210,6 +216,29 @@ pub fn member(program: &Program, rule: u32, direction: Direction, place: u32) ->
     entry(program, MEMBER, vec![FieldMatch::Exact(rule.into())], action, vec![place.into()])
 }
 
+/// The program finds application classes.
+pub(crate) fn are_in(program: &Program) -> bool {
+    TABLES.iter().all(|name| program.table_named(name).is_some())
+}
+
+/// The register with the class of each place; `None`: the P4Info does not have it, as that of Tofino.
+pub(crate) fn of_sessions(program: &Program) -> Option<&Register> {
+    program.register_named(OF_SESSIONS)
+}
+
+/// The table of cells, without which no window has another class than 0.
+pub(crate) fn cells_table(program: &Program) -> Option<u32> {
+    program.table_named(CELL).map(|table| table.id)
+}
+
+/// Whether the switch can decide as a model does.
+///
+/// # Errors
+/// [`ModelRefused`]: what it would need, and what to do.
+pub fn check(model: &Model) -> Result<(), ModelRefused> {
+    entries(&Program::default().with_application_classes(), model).map(drop)
+}
+
 /// The entries of a model; nothing for a program without application classes.
 ///
 /// # Errors
@@ -245,7 +274,7 @@ pub fn entries(program: &Program, model: &Model) -> Result<Vec<Update>, ModelRef
         let codes = (1..).zip(ranges);
         let rows = codes.flat_map(|(code, (begin, end))| blocks(*begin, *end).map(move |it| (code, it)));
         let rows: Vec<(u128, (u32, u32))> = rows.collect();
-        fits(table, rows.len(), RANGES)?;
+        fits(program, table, rows.len(), RANGES)?;
         all.extend(rows.into_iter().map(|(code, (value, any))| {
             let mask = u128::from(Feature::UplinkPackets.most() >> any << any);
             let field = FieldMatch::Ternary { value: value.into(), mask };
@@ -253,13 +282,13 @@ pub fn entries(program: &Program, model: &Model) -> Result<Vec<Update>, ModelRef
         }));
     }
     let cells = cells(model, &counts, &sizes);
-    fits(CELL, cells.len(), CELLS)?;
+    fits(program, CELL, cells.len(), CELLS)?;
     all.extend(cells.into_iter().map(|(keys, class)| {
         let fields = keys.into_iter().map(FieldMatch::Exact).collect();
         entry(program, CELL, fields, "set_class", vec![class.into()])
     }));
     let verdicts = verdicts(tree.classes() as u8);
-    fits(VERDICT, verdicts.len(), VERDICTS)?;
+    fits(program, VERDICT, verdicts.len(), VERDICTS)?;
     all.extend(verdicts.into_iter().map(|(keys, class)| {
         let fields = keys.map(|key| FieldMatch::Exact(key.into())).into();
         entry(program, VERDICT, fields, "agree", vec![class.into()])
@@ -267,7 +296,9 @@ pub fn entries(program: &Program, model: &Model) -> Result<Vec<Update>, ModelRef
     Ok(all.into_iter().flatten().map(Update::Insert).collect())
 }
 
-const fn fits(table: &'static str, rows: usize, size: usize) -> Result<(), ModelRefused> {
+/// The table of the program, which may be compiled with another size, has space for these rows, of which there are `most` at most.
+fn fits(program: &Program, table: &'static str, rows: usize, most: usize) -> Result<(), ModelRefused> {
+    let size = program.table_named(table).map_or(most, |table| table.size.min(most));
     if rows > size { Err(ModelRefused::Rows { table, rows, size }) } else { Ok(()) }
 }
 
@@ -475,9 +506,8 @@ impl Classes {
     }
 
     fn find(program: &Program) -> Option<Result<Self, RegisterError>> {
-        let tables = [WINDOWS, MEMBER, LIMITS, RANGE[0], RANGE[1], CELL, VERDICT];
         let mut ids = [0; 7];
-        for (id, name) in ids.iter_mut().zip(tables) {
+        for (id, name) in ids.iter_mut().zip(TABLES) {
             *id = program.table_named(name)?.id;
         }
         let mut registers = Vec::new();

@@ -335,9 +335,10 @@ impl Smf {
         teid: Teid,
         gnb: Ipv4Addr,
         app: &str,
-        qfi: Qfi,
+        (plain_qfi, qfi): (Option<Qfi>, Qfi),
     ) -> Session {
-        let plain = downlink_pdr(ue);
+        let plain_qers = plain_qfi.map(|_| QerId(2)).into_iter().collect();
+        let plain = CreatePdr { qer_ids: plain_qers, ..downlink_pdr(ue) };
         let pdi = Pdi { application_id: Some(ApplicationId(app.as_bytes())), ..plain.pdi.clone() };
         let (urr_ids, qer_ids) = ([URR].into(), [QerId(1)].into());
         let detecting = CreatePdr {
@@ -355,8 +356,10 @@ impl Smf {
             ..CreateUrr::new(URR, MeasurementMethod::VOLUM | MeasurementMethod::DURAT, triggers)
         };
         request.create_urrs = [urr].into();
-        request.create_qers =
-            [CreateQer { qfi: Some(qfi), ..CreateQer::new(QerId(1), GateStatus::OPEN) }].into();
+        let qers =
+            [(QerId(1), Some(qfi)), (QerId(2), plain_qfi)].into_iter().filter(|(_, qfi)| qfi.is_some());
+        let qer = |(id, qfi)| CreateQer { qfi, ..CreateQer::new(id, GateStatus::OPEN) };
+        request.create_qers = qers.map(qer).collect();
         self.accepted(request)
     }
 

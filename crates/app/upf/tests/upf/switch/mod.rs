@@ -108,7 +108,7 @@ fn configuration(switch: &Served) -> Config {
     configuration_for(switch.address)
 }
 
-fn configuration_for(address: SocketAddr) -> Config {
+pub(crate) fn configuration_for(address: SocketAddr) -> Config {
     let mut config = config(loopback());
     config.upf.gtpu.server[0].address = Some(UPF.into());
     config.upf.dataplane = DataPlane::named("switch").unwrap();

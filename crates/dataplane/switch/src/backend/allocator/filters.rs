@@ -7,6 +7,7 @@ use causeway_model::RuleSet;
 use causeway_types::{Seid, UrrId};
 
 use super::{Allocator, Change, Rewrites};
+use crate::backend::application_classes::ClassView;
 use crate::backend::compile_session::compile;
 use crate::backend::direct::{Filter, Task};
 use crate::backend::layout::Profile;
@@ -22,13 +23,14 @@ impl Allocator {
         seid: Seid,
         rules: &RuleSet,
         exhausted: &BTreeSet<UrrId>,
+        view: ClassView<'_>,
         sessions: &Sessions,
         background: &mut BackgroundWrites,
     ) -> Result<(Change, Vec<Update>), ApplyError> {
         let promised = self.classes.begin(seid);
-        let made = match self.with_filters(seid, rules, exhausted, sessions, background) {
+        let made = match self.with_filters(seid, rules, exhausted, view, sessions, background) {
             Some(made) => Ok(made),
-            None => compile(rules, exhausted, &self.layout, &self.config, None)
+            None => compile(rules, exhausted, &self.layout, &self.config, None, view)
                 .and_then(|session| self.prepare(seid, session, sessions, background)),
         };
         self.classes.leave(seid, &promised);
@@ -42,15 +44,18 @@ impl Allocator {
         seid: Seid,
         rules: &RuleSet,
         exhausted: &BTreeSet<UrrId>,
+        view: ClassView<'_>,
         sessions: &Sessions,
         background: &mut BackgroundWrites,
     ) -> Option<(Change, Vec<Update>)> {
         let has_filters = rules.pdrs.values().any(|pdr| !pdr.pdi.filters.is_empty());
-        if self.layout.profile != Profile::Direct || !self.config.falls_back || !has_filters {
+        let is_for_switch = self.layout.profile == Profile::Direct && !view.is_in_software();
+        if !is_for_switch || !self.config.falls_back || !has_filters {
             return None;
         }
         // The software handles sessions that cannot be classified, or exceed a table.
-        let session = compile(rules, exhausted, &self.layout, &self.config, Some(&self.classes)).ok()?;
+        let session =
+            compile(rules, exhausted, &self.layout, &self.config, Some(&self.classes), view).ok()?;
         if self.classes.has(&session.filters) {
             return self.prepare(seid, session, sessions, background).ok();
         }

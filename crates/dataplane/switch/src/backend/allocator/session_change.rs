@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 
 use super::{Allocator, full_numbers};
 use crate::SwitchPdr;
+use crate::backend::application_classes::Measured;
 use crate::backend::compile_session::{CompiledSession, LookupKey, NumberContent};
 use crate::backend::direct::{Filters, rank};
 use crate::backend::layout::{Layout, Profile};
@@ -25,6 +26,8 @@ use crate::driver::{Entry, EntryKey, Rates, Update};
 pub(in crate::backend) struct Change {
     /// The rules of the session after the change.
     pub(in crate::backend) placed: BTreeMap<PdrId, PlacedRule>,
+    /// The application class for which they are made.
+    pub(in crate::backend) measured: Option<Measured>,
     pub(in crate::backend) guards: Vec<Entry>,
     pub(in crate::backend) keys: BTreeSet<LookupKey>,
     pub(in crate::backend) ues: BTreeMap<LookupKey, u32>,
@@ -143,6 +146,11 @@ impl Allocator {
                 change.placed.insert(pdr, PlacedRule { number, wanted, template: None, armed: None });
             }
         }
+        if let Some(Measured { place, .. }) = session.measured {
+            let members = change.placed.values().filter_map(|placed| self.layout.member_entry(placed, place));
+            change.guards.extend(members);
+        }
+        change.measured = session.measured;
         self.change_meters(state, &session.meters, change, &mut updates)?;
         for placed in state.placed.values() {
             let is_kept = change.placed.values().any(|other| other.number == placed.number);

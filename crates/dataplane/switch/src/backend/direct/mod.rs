@@ -17,7 +17,9 @@ pub(super) use classes::{Classes, Filters, Task};
 pub(super) use filter::Filter;
 pub(super) use groups::{Group, groups};
 pub(super) use numbers::{Numbers, of_pool, pool};
-pub(super) use table_placement::{entry, flow_of, offset, rank, rows, simple_number, ue_entry};
+pub(super) use table_placement::{
+    entry, flow_of, offset, rank, rows, rule_of_packets, simple_number, ue_entry,
+};
 
 /// Numbers of rules with an entry of their own are from here on.
 pub(super) const OWN_ENTRY_BASE: u32 = 0x80_0000;

@@ -204,6 +204,14 @@ pub(in crate::backend) fn entry(
     layout.entry(row.clone(), template.action.action_by_rule(), &parameters)
 }
 
+/// The number that packets of a forwarding rule have behind the switch's match: of a simple uplink rule all of the TEID.
+pub(in crate::backend) fn rule_of_packets(placed: &PlacedRule) -> u32 {
+    match (placed.template, &placed.wanted.spot) {
+        (Some(_), Some(LookupPoint::Tunnel { teid, .. })) => *teid,
+        _ => placed.number.0,
+    }
+}
+
 /// The entry with the number of a UE's session.
 pub(in crate::backend) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<Entry> {
     let (table, action, address, width) = match key {

@@ -98,6 +98,8 @@ pub(super) struct Recovery {
     fixed: Vec<Entry>,
     /// Entries for the addresses that UEs must not reach.
     closed: Vec<Entry>,
+    /// Rows of the model of application classes.
+    class_rows: Vec<Entry>,
     reconcile: Option<Reconcile>,
     /// When the last reconciliation ended.
     compared: Option<Time>,
@@ -124,6 +126,7 @@ impl Recovery {
             topology: topology.clone(),
             fixed,
             closed,
+            class_rows: Vec::new(),
             reconcile: None,
             compared: None,
             reconciliations: 0,
@@ -138,7 +141,19 @@ impl Recovery {
 
     /// The entries that belong to no session.
     pub(super) fn base_entries(&self) -> Vec<Entry> {
-        self.fixed.iter().chain(&self.closed).cloned().collect()
+        self.fixed.iter().chain(&self.closed).chain(&self.class_rows).cloned().collect()
+    }
+
+    /// The rows of the model of application classes.
+    pub(super) fn class_rows(&self) -> &[Entry] {
+        &self.class_rows
+    }
+
+    /// Sets these rows: returns the updates.
+    pub(super) fn set_class_rows(&mut self, rows: Vec<Entry>) -> Vec<Update> {
+        let updates = closed::changes(&self.class_rows, &rows);
+        self.class_rows = rows;
+        updates
     }
 
     /// The entries that close addresses of the host.

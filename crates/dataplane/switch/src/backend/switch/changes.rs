@@ -69,6 +69,8 @@ impl<D: SwitchDriver> Switch<D> {
     pub(super) fn begin(&mut self, now: Time) -> bool {
         let Some(operation) = self.operations.next_ready() else { return false };
         if let Err(error) = self.try_begin(now, operation) {
+            let seid = self.operations.get(operation).map(|pending| pending.session);
+            seid.into_iter().for_each(|seid| self.settle_class(now, seid));
             self.end(operation, Err(error));
         }
         true
@@ -87,10 +89,10 @@ impl<D: SwitchDriver> Switch<D> {
         let (change, updates) = if self.config.places {
             self.change_placed(seid, &rules, &exhausted, placement)?
         } else {
-            let (sessions, background) = (&self.sessions, self.writer.background());
-            self.allocator.change_session(seid, &rules, &exhausted, sessions, background)?
+            self.change_in_view(now, seid, &rules, &exhausted)?
         };
-        self.sessions.begin(seid, operation, &change, exhausted);
+        let names_application = rules.pdrs.values().any(|pdr| pdr.pdi.application.is_some());
+        self.sessions.begin(seid, operation, &change, exhausted, names_application);
         self.reader.add_urrs(now, seid, &rules);
         self.reader.read_bases(now, &change.add, &mut self.requests);
         let leads = plan.filter(|plan| self.may_lead(plan, &change.rule_actions()));
@@ -226,6 +228,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.allocator.written(seid, &change, self.writer.background());
         let replaced = self.sessions.replace(seid, change);
         self.allocator.leave(seid, &replaced);
+        self.settle_class(now, seid);
         if !self.reader.wait(Waiter::Operation(operation), &counters) {
             self.commit(now, operation);
         }
@@ -281,6 +284,7 @@ impl<D: SwitchDriver> Switch<D> {
             (None, None) => Ok(Applied::default()),
         };
         let failed = result.is_err();
+        self.tell_class(now, seid);
         self.sessions.end_operation(seid, operation);
         self.send_from_software(now);
         let rules = self.software.rules_of(now, seid);
@@ -300,6 +304,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.enqueue(seid, None);
         } else {
             self.update_for_quota(now, seid);
+            self.update_for_class(seid);
         }
     }
 }
@@ -341,6 +346,7 @@ impl<D: SwitchDriver> Switch<D> {
         let Some(pending) = self.operations.get(operation) else { return };
         let (seid, plan) = (pending.session, pending.plan.clone());
         let is_rewrite = plan.is_none() && pending.placement.is_none();
+        self.settle_class(now, seid);
         let led = self.operations.take_led(operation);
         if let Some(PendingWrite { change, is_uncertain, .. }) = self.writer.take(operation) {
             self.sessions.remove_fresh(seid, &change);
@@ -360,6 +366,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.requests.retry_refused(now, Retry::Rewrite(seid));
         } else {
             self.update_for_quota(now, seid);
+            self.update_for_class(seid);
         }
     }
 

@@ -60,6 +60,7 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
             paging_by_dscp: by_software,
             ethernet: false,
             application_detection: false,
+            application_classes: self.classes.are_there() && !self.config.places,
             duplication: by_software,
             redirection: by_software,
             address_replacement: by_software,
@@ -92,9 +93,10 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
         self.wait_for(now, operation)
     }
 
-    /// Applications are not detected: a rule for one is refused.
+    /// Of applications only classes of traffic are detected, if the program finds them.
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.software.set_applications(applications);
+        self.set_application_classes(applications);
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

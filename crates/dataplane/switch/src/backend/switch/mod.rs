@@ -1,6 +1,7 @@
 //! The backend: its components, and its main loop.
 
 mod changes;
+mod classes;
 mod contract;
 mod places;
 mod recovering;
@@ -16,6 +17,7 @@ use causeway_slowpath::lease::Software;
 use causeway_types::{Span, Time};
 
 use super::allocator::Allocator;
+use super::application_classes::ApplicationClasses;
 use super::compile_session::LookupKey;
 use super::config::Config;
 use super::cpu_port::CpuPortFrame;
@@ -32,6 +34,7 @@ use super::writer::{Writer, read_table};
 use places::Placing;
 
 use crate::driver::{Outcome, Program, SwitchDriver, Update};
+use crate::model::upf::Punt;
 pub use places::Counted;
 
 /// A UPF on a switch.
@@ -51,6 +54,7 @@ pub struct Switch<D> {
     writer: Writer,
     reader: Reader,
     recovery: Recovery,
+    classes: ApplicationClasses,
     packet_io: PacketIo,
     notices: VecDeque<Notice>,
     /// The fate of the packet that the software has handled last.
@@ -102,6 +106,7 @@ impl<D: SwitchDriver> Switch<D> {
             writer,
             reader: Reader::new(&layout, &config, access(&layout, &config)),
             recovery,
+            classes: ApplicationClasses::new(program, config.pace),
             packet_io: PacketIo::new(&layout, &config),
             layout,
             config,
@@ -166,6 +171,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.software.next_session_timer().filter(|_| !self.reader.has_waiting_timers()),
             self.requests.next_retry(),
             self.reader.next_deadline(has_numbers),
+            self.classes.next_deadline(|seid| self.sessions.is_at_rest(seid)),
         ];
         own.into_iter().flatten().min()
     }
@@ -221,6 +227,7 @@ impl<D: SwitchDriver> Switch<D> {
         let [done, refused] = self.operations.ended();
         let [read_back, rejected_background_writes] = self.writer.counts();
         let [reconciliations, restarted_counters] = self.recovery.counts();
+        let of_classes = self.classes.counts();
         Statistics {
             done,
             refused,
@@ -231,6 +238,10 @@ impl<D: SwitchDriver> Switch<D> {
             rejected_background_writes,
             reconciliations,
             restarted_counters,
+            class_changes: of_classes.changes,
+            class_changes_found_by_reading: of_classes.found_by_reading,
+            sessions_without_class_place: of_classes.without_place,
+            sessions_classified_in_software: of_classes.in_software,
         }
     }
 
@@ -267,6 +278,7 @@ impl<D: SwitchDriver> Switch<D> {
             || self.queue_prepared(now)
             || self.write(now)
             || self.advance_classes()
+            || self.step_application_classes(now)
             || self.expire_due_timers(now)
             || self.reader.start_drop_read(now, self.writer.has_writes(), &mut self.requests)
     }
@@ -300,6 +312,7 @@ impl<D: SwitchDriver> Switch<D> {
             }
             InFlight::CounterBases(side, numbers) => self.bases_ended(now, side, &numbers, outcome),
             InFlight::Drops => self.reader.drop_read_ended(outcome),
+            InFlight::Classes(read) => self.classes_read(&read, outcome),
             InFlight::Frame => {}
         }
     }
@@ -326,6 +339,9 @@ impl<D: SwitchDriver> Switch<D> {
         let Some(parsed) = CpuPortFrame::parse(&frame) else { return self.packet_io.ignore() };
         let rule = self.packet_io.rule_of(&parsed, &self.sessions);
         let session = rule.map(|rule| rule.session);
+        if parsed.is(Punt::ApplicationClass) {
+            return self.class_changed(session, parsed.of);
+        }
         if let Some(operation) = rule.and_then(|rule| rule.fresh.or(rule.altering))
             && self.operations.holds_packets(operation)
         {
@@ -367,6 +383,7 @@ impl<D> Switch<D> {
     /// Reads the counters at this interval.
     pub(super) const fn set_counter_interval(&mut self, interval: Span) {
         self.reader.set_pace(Some(interval));
+        self.classes.set_interval(interval);
     }
 
     /// Octets after QoS enforcement are those of received frames.
@@ -411,6 +428,14 @@ pub struct Statistics {
     pub reconciliations: u64,
     /// Counters that started from zero then: their counts since the last reading are lost.
     pub restarted_counters: u64,
+    /// Changes of sessions' application classes.
+    pub class_changes: u64,
+    /// Those that were found by reading, since the copy of the packet was lost.
+    pub class_changes_found_by_reading: u64,
+    /// Sessions that asked for the class of their traffic when no place was free: they were in the software, until one was.
+    pub sessions_without_class_place: u64,
+    /// Sessions that asked, with rules or a model that the switch cannot carry out: they are in the software.
+    pub sessions_classified_in_software: u64,
 }
 
 #[cfg(test)]

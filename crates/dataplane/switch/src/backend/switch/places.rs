@@ -11,6 +11,7 @@ use super::Switch;
 use crate::Count;
 use crate::armed::Arming;
 use crate::backend::allocator::Change;
+use crate::backend::application_classes::ClassView;
 use crate::backend::operation::Operation;
 use crate::backend::placement::{DIRECTIONS, Placement, Places, direction_of, forwarded, part};
 use crate::driver::{SwitchDriver, Update};
@@ -165,7 +166,8 @@ impl<D: SwitchDriver> Switch<D> {
         places: Places,
     ) -> Result<(Change, Vec<Update>), ApplyError> {
         let (sessions, background) = (&self.sessions, self.writer.background());
-        self.allocator.change_session(seid, &part(rules, places), exhausted, sessions, background)
+        let part = part(rules, places);
+        self.allocator.change_session(seid, &part, exhausted, ClassView::Unknown, sessions, background)
     }
 
     /// Records what rules have forwarded. Armed rules that have forwarded packets have flipped: their entries are freed.

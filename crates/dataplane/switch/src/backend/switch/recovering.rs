@@ -13,6 +13,9 @@ impl<D: SwitchDriver> Switch<D> {
     /// Handles a change of the connection to the switch.
     pub(in crate::backend) fn handle_link(&mut self, now: Time, link: Link) {
         self.reader.handle_link(link);
+        if let Link::Up { emptied } = link {
+            self.classes.attached(emptied);
+        }
         match link {
             Link::Down => self.notices.push_back(Notice::Down),
             Link::Superseded => self.notices.push_back(Notice::Superseded),
@@ -101,6 +104,9 @@ impl<D: SwitchDriver> Switch<D> {
     fn end_reconcile(&mut self, now: Time) {
         let Some(result) = self.recovery.end(now) else { return };
         self.reader.reconciled(now);
+        for seid in self.classes.reconciled(now) {
+            self.update_for_class(seid);
+        }
         self.packet_io.send_held(now, &mut self.requests);
         self.notices.push_back(Notice::Reconciled(result));
     }

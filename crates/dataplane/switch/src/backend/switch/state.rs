@@ -32,7 +32,7 @@ impl<D: SwitchDriver> Switch<D> {
     fn table_states(&self) -> Vec<SwitchTable> {
         let mut shared: HashMap<u32, usize, RandomState> = HashMap::default();
         let templates = self.allocator.shared_entries();
-        for entry in templates.iter().chain(self.recovery.closed()) {
+        for entry in templates.iter().chain(self.recovery.closed()).chain(self.recovery.class_rows()) {
             *shared.entry(entry.key.table).or_default() += 1;
         }
         let accounting = self.accounting_tables();
@@ -86,6 +86,10 @@ impl<D: SwitchDriver> Switch<D> {
             ("lost_counters", counts.lost_counters),
             ("restarted_counters", counts.restarted_counters),
             ("ignored_frames", counts.ignored_frames),
+            ("class_changes", counts.class_changes),
+            ("class_changes_found_by_reading", counts.class_changes_found_by_reading),
+            ("sessions_without_class_place", counts.sessions_without_class_place),
+            ("sessions_classified_in_software", counts.sessions_classified_in_software),
         ]
         .map(|(name, value)| NamedCounter { name, value })
         .into()

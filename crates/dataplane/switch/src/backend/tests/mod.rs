@@ -1,6 +1,7 @@
 //! Stories and properties of the backend over the model.
 
 mod choices;
+mod classes;
 mod closed;
 mod differential;
 mod direct;

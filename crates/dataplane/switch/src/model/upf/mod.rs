@@ -26,7 +26,7 @@ use causeway_types::Time;
 pub use codes::{Command, DropReason, Punt};
 pub use names::UnknownProgram;
 
-use super::{Colour, Output, Pipeline, QueuedPacket, State};
+use super::{Bounds, Colour, Output, Pipeline, QueuedPacket, State};
 use crate::classes::Classes;
 use crate::driver::Program;
 use crate::heavy_hitters::{self, Detector, Finding};
@@ -107,6 +107,12 @@ impl Upf {
         };
         let random = fastrand::Rng::with_seed(0);
         Ok(Self { names, known, leaving, heavy, classes, random, copy: None })
+    }
+
+    /// What packets ask for besides leaving: a copy that says a class, and for heavy hitters one of that.
+    pub fn bounds(&self) -> Bounds {
+        let egress_copies = if self.heavy.is_some() { 2 } else { u8::from(self.classes.is_some()) };
+        Bounds { egress_copies, ..Bounds::default() }
     }
 
     /// Sets the addresses at which VXLAN arrives, of which those with the IP version of the program's underlay count. A program without
