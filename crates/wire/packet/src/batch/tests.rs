@@ -141,3 +141,23 @@ fn memory_of_a_dropped_batch_is_used_again() {
     assert!(start(&mut second).is_some_and(|place| places.contains(&place)));
     assert!(start(&mut third).is_some_and(|place| !places.contains(&place)));
 }
+
+// Input:  three frames, all of which get octets before them while they are walked, until the headroom of a library's buffer is used.
+// Output: the octets stand before each frame, which is unchanged; what finds no headroom has no effect.
+#[test]
+fn octets_are_prepended_while_there_is_headroom() {
+    let mut batch = Batch::new();
+    assert!((1..4).all(|octet| batch.push(ip(&[octet; 2]))));
+    let seven = Buffer::new(Box::leak(Box::new([7; 12])), 5);
+    assert!(batch.exchange(1, seven, 5, 2).is_ok());
+    for (at, mut frame) in batch.frames_mut().enumerate() {
+        let (front, data) = frame.prepend_chunk::<3>().unwrap();
+        assert_eq!(data.len(), 2);
+        *front = [at as u8 + 10; 3];
+        assert_eq!(frame.prepend_chunk::<3>().is_none(), at == 1);
+    }
+    let lens: Vec<usize> = batch.frames_mut().map(|frame| frame.len()).collect();
+    assert_eq!(lens, [8, 5, 8]);
+    assert_eq!(batch.data(1), Some(&[11, 11, 11, 7, 7][..]));
+    assert_eq!(batch.data(2).map(|data| &data[3..]), Some(&[12, 12, 12, 3, 3][..]));
+}
