@@ -125,12 +125,14 @@ async fn be_primary(
     (signals, notifier): (&mut Signals, &SdNotifier),
     owner: &mut impl Owner,
 ) -> Result<Option<Totals>, ServiceError> {
+    let since = head.since;
     let mut daemon = Daemon::start_in_chain(config, head).map_err(ServiceError::Start)?;
     daemon.restored().await;
     // Only now packets arrive: each finds its session.
     let addresses = ServiceAddresses::take(&config.upf.chain).map_err(|source| {
         ServiceError::Start(StartError::Port { key: "upf.chain.address".into(), source })
     })?;
+    info!("chain: the service addresses are here after {} ms", since.elapsed().as_millis());
     let announcing = async {
         for _ in 0..ANNOUNCEMENTS {
             addresses.announce();

@@ -1,14 +1,14 @@
 //! Measures what the new primary of a chain does before it has all sessions: N4 reads and plans the records of the old one, the fast path applies the
 //! plans, N4 notes the results.
 //!
-//! `cargo run --release -p causeway-fastpath --example takeover -- 100000`: so many sessions of one SMF, each established and activated.
+//! `cargo run --release -p causeway-fastpath --example takeover -- 100000`: so many sessions of one SMF, each established and activated. With `different` behind the
+//! number each has another volume threshold, so that no two share a profile. Times are CPU time, as Linux counts it.
 
 #![forbid(unsafe_code)]
 
 use std::error::Error;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Instant;
 
 use causeway_dataplane::{Applied, Dataplane, GtpuEndpoint, Network, Plan, Topology};
 use causeway_fastpath::FastPath;
@@ -29,12 +29,13 @@ const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(SMF), 8805);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted = std::env::args().nth(1).map_or(Ok(100_000), |text| text.parse::<u32>())?;
+    let is_different = std::env::args().nth(2).is_some_and(|word| word == "different");
     let mut first = n4(wanted)?;
     first.record_changes();
     let setup = AssociationSetupRequest::new(NodeId::Ip(SMF.into()), RecoveryTimeStamp(NtpSeconds(1000)));
     ask(&mut first, None, 0, setup.into())?;
     for number in 1..=wanted {
-        let answer = ask(&mut first, Some(Seid(0)), 2 * number, establishment(number).into())?;
+        let answer = ask(&mut first, Some(Seid(0)), 2 * number, establishment(number, is_different).into())?;
         let (header, body, _) = Header::decode(&answer)?;
         let Message::SessionEstablishmentResponse(answer) = Message::decode(&header, body)? else {
             return Err("another response than that to the establishment".into());
@@ -49,33 +50,39 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut second = n4(wanted)?;
     second.number_from(NtpSeconds(3_900_000_009));
     let mut plane = FastPath::new(topology()?, Limits { max_sessions: wanted, ..Limits::default() })?;
-    let begin = Instant::now();
+    let begin = cpu_time()?;
     for octets in &associations {
         second.restore_association(NOW, octets)?;
     }
     for octets in &records {
         second.restore_session(NOW, octets)?;
     }
-    let planned = begin.elapsed();
+    let planned = cpu_time()? - begin;
     let plans: Vec<(ApplyId, Plan)> =
         std::iter::from_fn(|| second.poll_output()).filter_map(plan_of).collect();
-    let begin = Instant::now();
+    let begin = cpu_time()?;
     let results: Vec<_> = plans.iter().map(|(id, plan)| (*id, plane.apply(NOW, plan))).collect();
-    let applied = begin.elapsed();
-    let begin = Instant::now();
+    let applied = cpu_time()? - begin;
+    let begin = cpu_time()?;
     for (id, result) in results {
         second.applied(NOW, id, result);
     }
-    let noted = begin.elapsed();
+    let noted = cpu_time()? - begin;
     let restored = second.sessions().count();
     writeln!(
         std::io::stdout(),
         "{restored} of {wanted} sessions, {octets} octets of records: planned in {} ms, applied in {} ms, noted in {} ms",
-        planned.as_millis(),
-        applied.as_millis(),
-        noted.as_millis()
+        planned / 1_000_000,
+        applied / 1_000_000,
+        noted / 1_000_000
     )?;
     Ok(())
+}
+
+/// Nanoseconds for which this thread ran.
+fn cpu_time() -> Result<u64, Box<dyn Error>> {
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(line.split_whitespace().next().ok_or("the kernel does not count CPU time")?.parse()?)
 }
 
 fn n4(sessions: u32) -> Result<N4, Box<dyn Error>> {
@@ -122,7 +129,7 @@ fn ask(
 }
 
 /// A session of one UE: its uplink from a tunnel that the UPF chooses, its downlink buffered, both measured.
-fn establishment(number: u32) -> SessionEstablishmentRequest<'static> {
+fn establishment(number: u32, is_different: bool) -> SessionEstablishmentRequest<'static> {
     let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + number);
     let ue = |destination| UeIpAddress { ipv4: Some(address), destination, ..UeIpAddress::default() };
     let choice = FTeid::Choose { v4: true, v6: false, choose_id: None };
@@ -145,7 +152,11 @@ fn establishment(number: u32) -> SessionEstablishmentRequest<'static> {
         CreateFar::new(FarId(2), ApplyAction::BUFF | ApplyAction::NOCP),
     ];
     let urr = CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::VOLTH);
-    let volumes = Volumes { total: Some(1_000_000), uplink: None, downlink: None };
+    let volumes = Volumes {
+        total: Some(if is_different { 1_000_000 + u64::from(number) } else { 1_000_000 }),
+        uplink: None,
+        downlink: None,
+    };
     let create_urrs = [CreateUrr { volume_threshold: Some(VolumeThreshold(volumes)), ..urr }].into();
     let cp = FSeid { seid: Seid(number.into()), addr: SMF.into() };
     let request = SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), cp, pdrs, fars);

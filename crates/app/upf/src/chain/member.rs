@@ -160,8 +160,8 @@ pub struct ChainMember {
 #[derive(Debug, Default)]
 struct Shared {
     status: Mutex<ChainStatus>,
-    /// What the new primary begins with.
-    takeover: Mutex<Option<Vec<Record>>>,
+    /// What the new primary begins with, and when it became the primary.
+    takeover: Mutex<Option<(Instant, Vec<Record>)>>,
     /// Changes that were made, and acknowledged.
     made: AtomicU64,
     acknowledged: AtomicU64,
@@ -176,6 +176,8 @@ pub(crate) struct ChainHead {
     shared: Arc<Shared>,
     /// What was recorded before.
     pub(crate) records: Vec<Record>,
+    /// When this member became the primary.
+    pub(crate) since: Instant,
 }
 
 /// The state of the chain, from any thread.
@@ -278,11 +280,11 @@ impl ChainMember {
 
     /// What the primary begins with; `None`: it is not the primary any more.
     pub(crate) fn head(&self) -> Option<ChainHead> {
-        let records = lock(&self.shared.takeover).take()?;
+        let (since, records) = lock(&self.shared.takeover).take()?;
         let (sender, acknowledged) = async_mpsc::unbounded_channel();
         let _ = self.events.send(Event::Serving(sender));
         let (events, shared) = (self.events.clone(), Arc::clone(&self.shared));
-        Some(ChainHead { events, acknowledged, shared, records })
+        Some(ChainHead { events, acknowledged, shared, records, since })
     }
 
     /// The primary's daemon has ended: the member joins again, if it is in no chain.
@@ -605,12 +607,13 @@ impl State {
         if role != before {
             info!("chain: member {} is {role} in epoch {}", member.node, configuration.epoch.0);
             if role == Role::Primary {
+                let since = Instant::now();
                 let records = self.replica.records().map(|(key, state, answered)| Record {
                     key: key.clone(),
                     state: state.cloned(),
                     responses: answered.iter().map(|(_, responses)| responses.clone()).collect(),
                 });
-                *lock(&self.shared.takeover) = Some(records.collect());
+                *lock(&self.shared.takeover) = Some((since, records.collect()));
                 lock(&self.shared.status).takeovers += 1;
             }
         }

@@ -94,6 +94,7 @@ impl Replication {
             }
         }
         n4.record_changes();
+        info!("chain: the data plane has the sessions after {} ms", self.head.since.elapsed().as_millis());
     }
 
     fn restore(&mut self, now: Time, n4: &mut N4, records: &[Record]) {
@@ -127,8 +128,10 @@ impl Replication {
                 let _ = n4.restore_response(now, &response);
             }
         }
-        let associations = self.associations.len();
-        info!("chain: {associations} associations and {restored} sessions continue, {lost} are lost");
+        let (associations, millis) = (self.associations.len(), self.head.since.elapsed().as_millis());
+        info!(
+            "chain: {associations} associations and {restored} sessions continue, {lost} are lost; planned after {millis} ms"
+        );
     }
 
     pub(super) fn view(&self) -> ChainView {

@@ -25,6 +25,12 @@ const OPEN: usize = 400;
 /// T1.
 const REPEAT: Duration = Duration::from_millis(300);
 
+/// Sessions at a time.
+fn sessions() -> u32 {
+    let sessions = std::env::var("CAUSEWAY_CHAIN_SESSIONS").ok().and_then(|text| text.parse().ok());
+    sessions.unwrap_or(SESSIONS)
+}
+
 /// What happens to a session next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
@@ -88,6 +94,12 @@ impl Load {
         until("responses", || self.answered.load(Relaxed) > before + 2000 || self.thread.is_finished());
     }
 
+    /// Waits until so many requests for each session are answered.
+    pub(crate) fn await_answers(&self, of_each: u64) {
+        let wanted = of_each * u64::from(sessions());
+        until("responses", || self.answered.load(Relaxed) > wanted || self.thread.is_finished());
+    }
+
     /// Waits until each request has its response.
     pub(crate) fn end(self) -> Outcome {
         self.ends.store(true, Relaxed);
@@ -110,8 +122,6 @@ struct World {
 
 impl World {
     fn new(address: Ipv4Addr, upf: SocketAddr) -> Self {
-        let sessions = std::env::var("CAUSEWAY_CHAIN_SESSIONS").ok().and_then(|text| text.parse().ok());
-        let sessions = sessions.unwrap_or(SESSIONS);
         let socket = UdpSocket::bind((address, 0)).unwrap();
         socket.connect(upf).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -128,8 +138,8 @@ impl World {
             socket,
             address,
             upf,
-            places: (0..sessions).map(place).collect(),
-            idle: (0..sessions as usize).collect(),
+            places: (0..sessions()).map(place).collect(),
+            idle: (0..sessions() as usize).collect(),
             open: HashMap::new(),
             sequence: 0,
             repeated: 0,

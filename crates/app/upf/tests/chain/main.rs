@@ -116,6 +116,41 @@ fn no_acknowledged_session_is_lost() {
     });
 }
 
+// Input:  3,000 sessions, or as many as CAUSEWAY_CHAIN_SESSIONS says, each established and modified; then the primary is killed.
+// Output: packets of the last session established pass again; the log of the new primary says when it had planned the sessions, when the data plane had
+//         them, and when the addresses were there.
+#[test]
+fn many_sessions_are_taken_over_at_once() {
+    in_namespace("many_sessions_are_taken_over_at_once", || {
+        let mut network = Network::new();
+        network.start_member(1);
+        network.start_member(2);
+        network.await_standby();
+        let (mut smf, gnb, server) = (network.smf(), Gnb::at(GNB), Server::new());
+        assert!(smf.associate().is_accepted());
+        let load = Load::begin(network::SMF, SERVICE, 50_000);
+        load.await_answers(2);
+        let outcome = load.end();
+        let session = smf.establish_forwarding(UE, downlink(), GNB);
+        traffic_passes(&gnb, &server, session.uplink.teid);
+        let killed = network.kill_primary();
+        let begin = Instant::now();
+        traffic_passes(&gnb, &server, session.uplink.teid);
+        let millis = begin.elapsed().as_millis();
+        eprintln!(
+            "{} sessions: packets pass {millis} ms after the primary was killed",
+            outcome.sessions.len()
+        );
+        let log = network.log(3 - killed);
+        let said = |what: &str| log.lines().rfind(|line| line.contains(what)).map(str::to_owned);
+        for what in ["sessions continue", "the data plane has the sessions", "the service addresses are here"]
+        {
+            eprintln!("{}", said(what).expect(what));
+        }
+        outcome.check();
+    });
+}
+
 // Input:  the standby is killed, and returns; the coordinator is killed, and returns; meanwhile sessions come.
 // Output: they are accepted after a pause at most; with the standby back, the session is on both.
 #[test]
