@@ -117,7 +117,8 @@ pub(super) fn is_for_switch(rules: &RuleSet, config: &Config, is_by_index: bool)
             false => Ok(treatment),
         });
         // What neither can do is refused.
-        !matches!(treated, Err(UnsupportedBy::Switch(_))) && !(is_by_index && !pdr.pdi.filters.is_empty())
+        let is_treated = !matches!(treated, Err(UnsupportedBy::Switch(_)));
+        is_treated && (!is_by_index || pdr.pdi.filters.is_empty())
     };
     whole_session(rules, config).is_none() && rules.pdrs.values().all(of_switch)
 }
