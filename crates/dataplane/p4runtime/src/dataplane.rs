@@ -107,7 +107,7 @@ impl RemoteSwitch {
                     warn!("{notice}");
                     self.away = self.away.or(self.now);
                 }
-                Notice::Refused { .. } | Notice::Closed { .. } => warn!("{notice}"),
+                Notice::Refused { .. } | Notice::Closed { .. } | Notice::Firewall(_) => warn!("{notice}"),
             }
         }
     }

@@ -77,9 +77,11 @@ pub(super) fn moves(parts: &Parts<'_>) -> Config {
 pub(super) fn log(notice: &Notice) {
     match notice {
         Notice::Reconciled(_) => info!("{notice}"),
-        Notice::Down | Notice::Superseded | Notice::Refused { .. } | Notice::Closed { .. } => {
-            warn!("{notice}");
-        }
+        Notice::Down
+        | Notice::Superseded
+        | Notice::Refused { .. }
+        | Notice::Closed { .. }
+        | Notice::Firewall(_) => warn!("{notice}"),
     }
 }
 

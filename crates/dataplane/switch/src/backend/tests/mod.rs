@@ -7,6 +7,7 @@ mod direct;
 mod done;
 mod drops;
 mod filters;
+mod firewall;
 mod fixture;
 mod metered;
 mod order;
