@@ -93,14 +93,21 @@ impl From<Limits> for oracle::Limits {
 pub struct SwitchBackend {
     /// What its program has.
     pub contract: &'static Contract,
+    /// The same with the firewall, for cases that have one.
+    pub with_firewall: &'static Contract,
 }
 
 impl SwitchBackend {
     /// In profile `hip4`, whose rules are in tables.
-    pub const HIP4: Self = Self { contract: &profiles::HIP4 };
+    pub const HIP4: Self = Self { contract: &profiles::HIP4, with_firewall: &profiles::HIP4_VXLAN };
 
     /// In profile `direct`, whose rules are found by index.
-    pub const DIRECT: Self = Self { contract: &profiles::DIRECT };
+    pub const DIRECT: Self = Self { contract: &profiles::DIRECT, with_firewall: &profiles::DIRECT_VXLAN };
+
+    /// What the program has for a case with this topology.
+    pub fn contract_for(&self, topology: &Topology) -> &'static Contract {
+        if topology.firewall.is_some() { self.with_firewall } else { self.contract }
+    }
 }
 
 impl Backend for SwitchBackend {
@@ -109,7 +116,7 @@ impl Backend for SwitchBackend {
     }
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
-        let program = Program::from(self.contract);
+        let program = Program::from(self.contract_for(&topology));
         Box::new(InProcess::new(&program, topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
     }
 }

@@ -2,9 +2,17 @@
 // of the lowest priority that matches everything is the direction's default. Without rows all packets pass.
 //
 // It is asked beside the rules of sessions. A packet that it denies is for no rule: it is neither metered nor counted, and an unknown tunnel or UE keeps that reason.
-// Ports are those of packets that show them: not of later fragments.
+// Ports are those of packets that show them: not of later fragments, and none behind IPv6 extension headers. The control plane has rows for the latter: where a
+// rule that denies asks for a protocol or ports, one that denies each packet with an extension header, too. With software behind the switch such a packet is the
+// software's to decide (`ask_software`).
 
 #ifdef FIREWALL
+
+#ifdef SOFTWARE_PORTS
+#define UNDECIDED ask_software;
+#else
+#define UNDECIDED
+#endif
 
 #define FIREWALL_TABLE(id_, name_, ip, protocol_field, size_) \
     @id(id_) \
@@ -17,7 +25,7 @@
             hdr.ports.dst : ternary @name("destination_port"); \
             meta.has_ports : ternary @name("has_ports"); \
         } \
-        actions = { permit; deny; } \
+        actions = { permit; deny; UNDECIDED } \
         const default_action = permit(); \
         size = size_; \
     }
@@ -28,6 +36,14 @@ control Firewall(in headers_t hdr, inout metadata_t meta) {
     action deny() {
         meta.is_denied = 1;
     }
+
+#ifdef SOFTWARE_PORTS
+    // A frame of a port without software behind it is denied.
+    action ask_software() {
+        meta.is_denied = 1;
+        meta.is_undecided = 1;
+    }
+#endif
 
     FIREWALL_TABLE(4, firewall_uplink, inner_ipv4, protocol, SIZE_FIREWALL)
     FIREWALL_TABLE(5, firewall_downlink, inner_ipv4, protocol, SIZE_FIREWALL)

@@ -6,8 +6,8 @@
 #include "../contract/reasons.p4"
 #include "optional_metadata.p4"
 
-#if defined(SOFTWARE_PORTS) && (!defined(PROFILE_HIP4) || defined(VXLAN) || defined(FIREWALL) || defined(HEAVY_HITTERS))
-#error "SOFTWARE_PORTS is for profile hip4 without other options"
+#if defined(SOFTWARE_PORTS) && (!defined(PROFILE_HIP4) || defined(VXLAN) || defined(HEAVY_HITTERS))
+#error "SOFTWARE_PORTS is for profile hip4 without other options than FIREWALL"
 #endif
 #if defined(VXLAN) && defined(OUTER_IPV6)
 #error "VXLAN is for tunnels over IPv4"
@@ -53,6 +53,10 @@ const bit<16> ETHERTYPE_IPV6 = 0x86dd;
 const bit<16> ETHERTYPE_CPU = 0x88b5;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
+// Others whose header begins with ports.
+const bit<8> PROTOCOL_DCCP = 33;
+const bit<8> PROTOCOL_SCTP = 132;
+const bit<8> PROTOCOL_UDP_LITE = 136;
 const bit<16> PORT_GTPU = 2152;
 #ifdef VXLAN
 const bit<16> PORT_VXLAN = 4789;
@@ -359,6 +363,10 @@ struct metadata_t {
 #ifdef FIREWALL
     // 1: the operator's firewall denies the packet.
     bit<1> is_denied;
+#ifdef SOFTWARE_PORTS
+    // 1: it does not show what a rule of the firewall is about: the software decides.
+    bit<1> is_undecided;
+#endif
 #endif
 #ifdef PROFILE_THESIS
     bit<GNB_BITS> gnb;

@@ -52,6 +52,15 @@ control PacketLimit(inout metadata_t meta) {
     }
 }
 
+#ifdef FIREWALL
+#define ANY_OF_UNDECIDED , _
+#define LEAVING_UNDECIDED 1
+#else
+#define ANY_OF_UNDECIDED
+#define LEAVING_UNDECIDED 0
+#endif
+
+// What the firewall denies stays, and is dropped here, if the switch would forward it.
 control Leaving(inout metadata_t meta) {
     @hidden
     action stay() {}
@@ -81,20 +90,26 @@ control Leaving(inout metadata_t meta) {
             meta.octets_allowed : ternary;
             meta.is_armed : ternary;
             meta.armed_passes[0:0] : ternary;
+#ifdef FIREWALL
+            meta.is_undecided : ternary;
+#endif
         }
         actions = { stay; go_as_it_came; }
         const default_action = go_as_it_came();
         const entries = {
             // link, cut, user, tunnel, spoof, ecn, reason, forward, expired, checksum, closed, answered, no route, notify, octets, armed, passes
-            (0, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _) : stay();
-            (2, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _) : go_as_it_came();
-            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _) : go_as_it_came();
-            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, 1, 0) : go_as_it_came();
-            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)1, 0, false, 0, 0, 0, 0, _, _, _) : stay();
-            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)2, 0, false, _, _, 0, 0, _, _, _) : stay();
-            (_, 0, 1, 1, 0, 0, (DropReason)0, (Forward)2, _, false, _, _, 0, 0, _, _, _) : stay();
+            (0, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _ ANY_OF_UNDECIDED) : stay();
+            (2, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _ ANY_OF_UNDECIDED) : go_as_it_came();
+#ifdef FIREWALL
+            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, 1) : go_as_it_came();
+#endif
+            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, 0, _, _ ANY_OF_UNDECIDED) : go_as_it_came();
+            (_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, 1, 0 ANY_OF_UNDECIDED) : go_as_it_came();
+            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)1, 0, false, 0, 0, 0, 0, _, _, _ ANY_OF_UNDECIDED) : stay();
+            (_, 0, 1, _, 0, 0, (DropReason)0, (Forward)2, 0, false, _, _, 0, 0, _, _, _ ANY_OF_UNDECIDED) : stay();
+            (_, 0, 1, 1, 0, 0, (DropReason)0, (Forward)2, _, false, _, _, 0, 0, _, _, _ ANY_OF_UNDECIDED) : stay();
         }
-        size = 7;
+        size = 7 + LEAVING_UNDECIDED;
     }
 
     apply {

@@ -340,6 +340,9 @@ state inner_ipv4_whole {
     transition select(hdr.inner_ipv4.fragment_offset, hdr.inner_ipv4.protocol) {
         (0, PROTOCOL_TCP): ports;
         (0, PROTOCOL_UDP): ports;
+        (0, PROTOCOL_DCCP): ports;
+        (0, PROTOCOL_SCTP): ports;
+        (0, PROTOCOL_UDP_LITE): ports;
         default: accept;
     }
 }
@@ -352,6 +355,9 @@ state inner_ipv6 {
     transition select(hdr.inner_ipv6.next_header) {
         PROTOCOL_TCP: ports;
         PROTOCOL_UDP: ports;
+        PROTOCOL_DCCP: ports;
+        PROTOCOL_SCTP: ports;
+        PROTOCOL_UDP_LITE: ports;
         default: accept;
     }
 #else

@@ -15,7 +15,14 @@
 #else
 #define IS_PERMITTED
 #endif
-#define IS_SOUND (meta.is_cut_short == 0 && meta.is_spoofed == 0 && meta.is_congested == 0 IS_OF_SEGMENT IS_PERMITTED)
+#define IS_UNHARMED meta.is_cut_short == 0 && meta.is_spoofed == 0 && meta.is_congested == 0 IS_OF_SEGMENT
+#define IS_SOUND (IS_UNHARMED IS_PERMITTED)
+// With software behind the switch it must be known of a packet that the firewall denies, too, whether the switch would forward it.
+#ifdef SOFTWARE_PORTS
+#define HAS_FORWARDING (IS_UNHARMED)
+#else
+#define HAS_FORWARDING IS_SOUND
+#endif
 
 #include "../contract/reasons.p4"
 #include "../contract/sizes.p4"
@@ -185,7 +192,7 @@ control UpfIngress(inout headers_t hdr, inout metadata_t meta TARGET_PARAMS) {
         }
         pre_qos_rules.apply(meta);
 #else
-        if (IS_SOUND) {
+        if (HAS_FORWARDING) {
             forwarding.apply(meta);
         }
 #ifdef SOFTWARE_PORTS

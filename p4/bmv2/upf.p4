@@ -77,7 +77,7 @@ control UpfIngressMain(
             clone_preserving_field_list(CloneType.I2E, (bit<32>)meta.linked_session, 1);
         } else
 #endif
-        if (meta.notify == 1 && meta.is_cut_short == 0) {
+        if (meta.notify == 1 && meta.is_cut_short == 0 IS_PERMITTED) {
             clone_preserving_field_list(CloneType.I2E, CPU_SESSION, 1);
         }
         // simple_switch has eight queues where it has any: the upper bits choose.

@@ -109,7 +109,7 @@ control UpfIngressMain(
             meta.copy_reason = (bit<8>)PuntReason.SOFTWARE;
         } else
 #endif
-        if (meta.notify == 1 && meta.is_cut_short == 0) {
+        if (meta.notify == 1 && meta.is_cut_short == 0 IS_PERMITTED) {
             deparser.mirror_type = MIRROR_COPY;
             meta.copy_session = CPU_SESSION;
         }

@@ -6,9 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use causeway_conformance::{Backend, Setup, limits};
+use causeway_conformance::{Backend, Setup, SwitchBackend, limits};
 use causeway_dataplane::{PacketEngine, Topology};
-use causeway_p4::profiles;
 use causeway_p4runtime::client::{self, P4Runtime};
 use causeway_p4runtime::server::{self, ModelSwitch, PROFILES};
 use causeway_switch::Count;
@@ -23,9 +22,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A P4 switch, as a model behind P4Runtime.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OverGrpc {
-    pub(crate) profile: &'static str,
-}
+pub(crate) struct OverGrpc(pub(crate) SwitchBackend);
 
 impl Backend for OverGrpc {
     fn name(&self) -> &'static str {
@@ -34,9 +31,9 @@ impl Backend for OverGrpc {
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let local = topology.gtpu.iter().filter_map(|end| end.addr.v4).collect();
-        let way = Way::new(self.profile, local);
-        let program = profiles::ALL.iter().find(|contract| contract.profile == self.profile);
-        let program = Program::from(*program.unwrap());
+        let contract = self.0.contract_for(&topology);
+        let way = Way::new(contract.profile, local);
+        let program = Program::from(contract);
         let engine = InProcess::with_driver(way, &program, topology, limits(setup));
         Box::new(engine.unwrap_or_else(|error| panic!("{error}")))
     }

@@ -68,8 +68,8 @@ type Plane = (&'static str, On, fn() -> Box<dyn Backend>);
 const PLANES: [Plane; 4] = [
     ("hip4", On::Hip4, || Box::new(SwitchBackend::HIP4)),
     ("direct", On::Direct, || Box::new(SwitchBackend::DIRECT)),
-    ("hip4-grpc", On::Hip4, || Box::new(OverGrpc { profile: "hip4" })),
-    ("direct-grpc", On::Direct, || Box::new(OverGrpc { profile: "direct" })),
+    ("hip4-grpc", On::Hip4, || Box::new(OverGrpc(SwitchBackend::HIP4))),
+    ("direct-grpc", On::Direct, || Box::new(OverGrpc(SwitchBackend::DIRECT))),
 ];
 
 /// A test for each case on each of [`PLANES`], and one for each list.

@@ -121,7 +121,7 @@ impl<D: WithPorts> Hybrid<D> {
         config: Config,
     ) -> Result<Self, StartError> {
         let LocalSwitch { model, program, config: switch_config } = local;
-        let front = InProcessPorts::new(&switch_config.topology);
+        let front = InProcessPorts::new(&switch_config.topology, &program);
         Self::with_front(front, driver(model), &program, switch_config, software, placement, config)
     }
 
@@ -441,12 +441,18 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
     }
 
     /// A packet that the switch has handled.
-    fn count(&mut self, now: Time, ingress: &Ingress, octets: usize, is_forwarded: bool) -> Disposition {
+    fn count(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        octets: usize,
+        drop: Option<DropReason>,
+    ) -> Disposition {
         self.switch_load.count(now, octets);
         self.counters.count_received(ingress, octets);
-        if !is_forwarded {
-            self.counters.count_drop(DropReason::MbrExceeded);
-            return Disposition::Dropped(DropReason::MbrExceeded);
+        if let Some(reason) = drop {
+            self.counters.count_drop(reason);
+            return Disposition::Dropped(reason);
         }
         self.counters.forwarded += 1;
         if let Some((egress, packet)) = self.outbox.last() {
@@ -459,8 +465,8 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
     fn pass_switch(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Disposition> {
         match self.front.pass(self.switch.driver(), now, ingress, packet, &mut self.outbox) {
             Passed::ForSoftware => None,
-            Passed::Forwarded => Some(self.count(now, ingress, packet.len(), true)),
-            Passed::Dropped => Some(self.count(now, ingress, packet.len(), false)),
+            Passed::Forwarded => Some(self.count(now, ingress, packet.len(), None)),
+            Passed::Dropped(reason) => Some(self.count(now, ingress, packet.len(), Some(reason))),
         }
     }
 
@@ -581,8 +587,9 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         self.run(now);
     }
 
+    /// Those of the software and of packets that passed the switch here; or, of a switch outside this process, its drops.
     fn counters(&self) -> Counters {
-        self.switch.software_ref().counters().with(&self.counters)
+        self.switch.software_ref().counters().with(&self.counters).with(self.switch.drops())
     }
 
     fn stage_packets(&self) -> Vec<NamedCounter> {

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
-use causeway_dataplane::{Egress, Ingress, Topology};
-use causeway_switch::backend::{LocalSwitch, Ports, WithPorts};
-use causeway_switch::driver::SwitchDriver;
+use causeway_dataplane::{DropReason, Egress, Ingress, Topology};
+use causeway_switch::backend::{Drops, LocalSwitch, Ports, WithPorts};
+use causeway_switch::driver::{Program, SwitchDriver};
 use causeway_types::Time;
 
 /// What the switch has done with a packet.
@@ -15,8 +15,8 @@ pub enum Passed {
     ForSoftware,
     /// It has forwarded it.
     Forwarded,
-    /// It has dropped it for its rate.
-    Dropped,
+    /// It has dropped it, for its rate or by the firewall.
+    Dropped(DropReason),
 }
 
 /// The way of packets from a switch with this driver to the software.
@@ -43,11 +43,14 @@ pub trait Front<D> {
 
 /// A switch in this process: each packet of the UPF passes it first.
 #[derive(Clone, Debug)]
-pub struct InProcessPorts(Ports);
+pub struct InProcessPorts {
+    ports: Ports,
+    drops: Drops,
+}
 
 impl InProcessPorts {
-    pub(crate) fn new(topology: &Topology) -> Self {
-        Self(Ports::new(topology))
+    pub(crate) fn new(topology: &Topology, program: &Program) -> Self {
+        Self { ports: Ports::new(topology), drops: Drops::of(program) }
     }
 }
 
@@ -60,19 +63,23 @@ impl<D: WithPorts> Front<D> for InProcessPorts {
         packet: &[u8],
         out: &mut Vec<(Egress, Vec<u8>)>,
     ) -> Passed {
-        let Some((port, frame)) = self.0.frame_of(ingress, packet) else { return Passed::ForSoftware };
+        let Some((port, frame)) = self.ports.frame_of(ingress, packet) else { return Passed::ForSoftware };
         driver.receive(now, port, &frame);
-        let mut passed = Passed::Dropped;
+        let mut is_forwarded = false;
         while let Some((port, frame)) = driver.poll_sent() {
             if port == LocalSwitch::SOFTWARE_PORT {
                 return Passed::ForSoftware;
             }
-            if let Some(sent) = self.0.egress_of(port, &frame) {
+            if let Some(sent) = self.ports.egress_of(port, &frame) {
                 out.push(sent);
-                passed = Passed::Forwarded;
+                is_forwarded = true;
             }
         }
-        passed
+        if is_forwarded {
+            return Passed::Forwarded;
+        }
+        // The switch drops for nothing else.
+        Passed::Dropped(self.drops.last(driver).unwrap_or(DropReason::MbrExceeded))
     }
 
     fn shows_forwarded(&self) -> bool {
@@ -80,7 +87,7 @@ impl<D: WithPorts> Front<D> for InProcessPorts {
     }
 
     fn take_sent(&mut self, driver: &mut D, out: &mut Vec<(Egress, Vec<u8>)>) {
-        self.0.take_sent(driver, out);
+        self.ports.take_sent(driver, out);
     }
 
     fn set_waker(&mut self, _: Waker) {}

@@ -3,7 +3,7 @@
 /// One profile of the pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Contract {
-    /// As in `p4/README.md`: `baseline`, `red`, `red-spt`, `hip4`, `direct`, `hip4-outer-ipv6` or `thesis`.
+    /// As in `p4/README.md`, such as `hip4` or `hip4-vxlan`.
     pub profile: &'static str,
     /// In the order of their ids.
     pub tables: &'static [Table],

@@ -49,8 +49,12 @@ pub mod table {
     pub const FILTERS_UL_IPV6: &str = "filters_ul_ipv6";
     /// Table `firewall_downlink`.
     pub const FIREWALL_DOWNLINK: &str = "firewall_downlink";
+    /// Table `firewall_downlink_ipv6`.
+    pub const FIREWALL_DOWNLINK_IPV6: &str = "firewall_downlink_ipv6";
     /// Table `firewall_uplink`.
     pub const FIREWALL_UPLINK: &str = "firewall_uplink";
+    /// Table `firewall_uplink_ipv6`.
+    pub const FIREWALL_UPLINK_IPV6: &str = "firewall_uplink_ipv6";
     /// Table `flows`.
     pub const FLOWS: &str = "flows";
     /// Table `gnb_addresses`.
@@ -207,6 +211,8 @@ pub mod action {
     pub const ARM: &str = "arm";
     /// Action `ask`.
     pub const ASK: &str = "ask";
+    /// Action `ask_software`.
+    pub const ASK_SOFTWARE: &str = "ask_software";
     /// Action `buffer`.
     pub const BUFFER: &str = "buffer";
     /// Action `buffer_by_rule`.
@@ -257,6 +263,8 @@ pub mod action {
     pub const LOST: &str = "lost";
     /// Action `mark_ipv4`.
     pub const MARK_IPV4: &str = "mark_ipv4";
+    /// Action `mark_ipv6`.
+    pub const MARK_IPV6: &str = "mark_ipv6";
     /// Action `mark_outer`.
     pub const MARK_OUTER: &str = "mark_outer";
     /// Action `missing`.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use crate::p4info::{Enumeration, P4Info};
 
-/// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant.
-pub const PROFILES: [(&str, &str); 8] = [
+/// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant. Those of [`BMV2_ONLY`] come last.
+pub const PROFILES: [(&str, &str); 11] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),
     ("red-spt", "RED_SPT"),
@@ -15,7 +15,13 @@ pub const PROFILES: [(&str, &str); 8] = [
     ("hip4-outer-ipv6", "HIP4_OUTER_IPV6"),
     ("thesis", "THESIS"),
     ("hip4-hybrid", "HIP4_HYBRID"),
+    ("hip4-vxlan", "HIP4_VXLAN"),
+    ("direct-vxlan", "DIRECT_VXLAN"),
+    ("hip4-hybrid-firewall", "HIP4_HYBRID_FIREWALL"),
 ];
+
+/// Profiles with options, whose P4Info is committed for BMv2 alone.
+pub const BMV2_ONLY: [&str; 3] = ["hip4-vxlan", "direct-vxlan", "hip4-hybrid-firewall"];
 
 /// The file `profiles/NAME.rs` for one profile.
 pub fn profile(name: &str, constant: &str, info: &P4Info) -> String {

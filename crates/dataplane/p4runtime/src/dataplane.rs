@@ -109,6 +109,7 @@ impl RemoteSwitch {
                 }
                 Notice::Refused { .. }
                 | Notice::Closed { .. }
+                | Notice::Firewall(_)
                 | Notice::Model { .. }
                 | Notice::ClassesUnread { .. } => warn!("{notice}"),
             }

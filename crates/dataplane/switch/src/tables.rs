@@ -3,7 +3,7 @@
 use causeway_p4::names::table;
 
 /// All tables; each profile has some of them.
-pub(crate) const TABLES: [&str; 64] = [
+pub(crate) const TABLES: [&str; 66] = [
     table::SOURCE_GUARD,
     table::SOURCE_GUARD_IPV6,
     table::COMPLEX,
@@ -62,6 +62,8 @@ pub(crate) const TABLES: [&str; 64] = [
     table::VXLAN_DEPARTURES,
     table::FIREWALL_UPLINK,
     table::FIREWALL_DOWNLINK,
+    table::FIREWALL_UPLINK_IPV6,
+    table::FIREWALL_DOWNLINK_IPV6,
     table::FLOWS,
     table::UE_TUNNELS,
     table::GNB_ADDRESSES,
@@ -109,6 +111,8 @@ pub(crate) fn is_ipv6(name: &str) -> bool {
             | table::FILTERS_DL_IPV6
             | table::NETWORK_LPM_IPV6
             | table::CLOSED_IPV6
+            | table::FIREWALL_UPLINK_IPV6
+            | table::FIREWALL_DOWNLINK_IPV6
     )
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use causeway_dataplane as dataplane;
 use causeway_dataplane::{FirewallAction, FirewallRule, MAX_FIREWALL_RULES};
+use causeway_switch::driver::Program;
 use causeway_types::Direction;
 use serde::{Serialize, Serializer};
 
@@ -93,12 +94,16 @@ impl Serialize for FirewallRules {
     }
 }
 
-/// The problems of this section, each with its key.
+/// The problems of this section, each with its key: the rows of a switch in this process. The program of another one is known when the
+/// UPF starts.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
-    let is_refused = upf.firewall.compiled.is_some() && !upf.dataplane.has_firewall();
-    let key = if upf.firewall.rules.is_empty() { "upf.firewall" } else { "upf.firewall.rules" };
-    let name = upf.dataplane.name();
-    is_refused.then(|| (key.to_owned(), Problem::NoFirewall { dataplane: name })).into_iter().collect()
+    let program = upf.dataplane.model_program().filter(|_| upf.driven_switch().is_none());
+    let Some((program, firewall)) = program.zip(upf.firewall.compiled.as_deref()) else { return Vec::new() };
+    let refused = causeway_switch::backend::check_firewall(&Program::from(program), firewall).err();
+    refused
+        .map(|error| ("upf.firewall.rules".to_owned(), Problem::SwitchFirewall(error)))
+        .into_iter()
+        .collect()
 }
 
 #[cfg(test)]
@@ -125,8 +130,9 @@ mod tests {
         assert!(upf("upf: {firewall: {downlink: deny}}").unwrap().firewall.compiled.is_some());
     }
 
-    // Input:  a rule that is none in the second line; more rules than are possible; a firewall for a switch.
-    // Output: an error that names the line, the number, or the data plane, and what to do.
+    // Input:  a rule that is none in the second line; more rules than are possible; rules that exceed the model of a switch, and its
+    //         fast path alone; as many as it has rows.
+    // Output: an error that names the line, the number, or the rule and the table, and what to do.
     #[test]
     fn errors_name_the_line() {
         let wrong = "upf:\n  firewall:\n    rules: |\n      deny in ip from any to any\n      deny up ip from any to any\n";
@@ -136,7 +142,18 @@ mod tests {
         let lines: String = (0..=MAX_FIREWALL_RULES).map(|_| "      deny in ip from any to any\n").collect();
         let error = upf(&format!("upf:\n  firewall:\n    rules: |\n{lines}")).unwrap_err();
         assert!(error.contains("4097 rules") && error.contains("4096"), "{error}");
-        let error = upf("upf: {dataplane: switch, firewall: {downlink: deny}}").unwrap_err();
-        assert!(error.contains("upf.dataplane switch has no firewall"), "{error}");
+        let lines: String =
+            (1..=512).map(|port| format!("      deny in tcp from any to 192.0.2.9 {port}\n")).collect();
+        for plane in ["switch", "hybrid"] {
+            let with =
+                |lines: &str| upf(&format!("upf:\n  dataplane: {plane}\n  firewall:\n    rules: |\n{lines}"));
+            let error = with(&lines).unwrap_err();
+            assert!(error.contains("upf.firewall.rules"), "{error}");
+            assert!(error.contains("`deny in 6 from any to 192.0.2.9 512` needs row 513"), "{error}");
+            assert!(error.contains("firewall_uplink, which has 1024"), "{error}");
+            let fewer = lines.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>();
+            assert!(with(&fewer).unwrap().firewall.compiled.is_some());
+        }
+        assert!(upf(&format!("upf:\n  firewall:\n    rules: |\n{lines}")).is_ok());
     }
 }

@@ -367,12 +367,14 @@ pub enum Problem {
         /// The number of rules.
         count: usize,
     },
-    /// The data plane has no firewall.
-    #[error("upf.dataplane {dataplane} has no firewall: remove the keys, or use fastpath")]
-    NoFirewall {
-        /// The data plane.
-        dataplane: &'static str,
-    },
+    /// A switch outside this process would forward past the segment.
+    #[error(
+        "the switch at upf.switch.address forwards without VXLAN, past the segment: use another mode, or remove upf.switch.address"
+    )]
+    SegmentBehindSwitch,
+    /// The model of a switch has fewer rows.
+    #[error(transparent)]
+    SwitchFirewall(causeway_switch::backend::FirewallError),
     /// The P4 programs look for nothing in the traffic.
     #[error(
         "upf.dataplane {dataplane} looks for no heavy hitters: remove the key, or use another data plane"

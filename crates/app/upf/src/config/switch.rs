@@ -9,7 +9,7 @@ use causeway_types::{IpNet, MacAddr, Span};
 use serde::Serialize;
 
 use super::check::Problems;
-use super::enums::{GtpuMode, RouteOf};
+use super::enums::{GtpuMode, N6Mode, RouteOf};
 use super::model::{GTPU_PORT, Upf};
 use super::problem::Problem;
 use super::section::Section;
@@ -195,7 +195,12 @@ pub(super) fn check(upf: &Upf, found: &mut Problems) {
     for (n, _) in switch.route.iter().enumerate().filter(|(_, route)| of_ipv6_tunnels(route)) {
         found.push((format!("upf.switch.route[{n}].to"), Problem::SwitchTunnelsIpv6));
     }
+    let segments = upf.session.iter().enumerate().filter(|(_, session)| session.mode == N6Mode::Vxlan);
+    found.extend(segments.map(|(n, _)| (format!("upf.session[{n}].mode"), Problem::SegmentBehindSwitch)));
     if upf.dataplane.is_hybrid() {
+        if upf.gtpu.mode == GtpuMode::Vxlan {
+            found.push(("upf.gtpu.mode".into(), Problem::SegmentBehindSwitch));
+        }
         return links(switch, found);
     }
     found.extend(switch.link.first().map(|_| ("upf.switch.link".into(), Problem::LinksWithoutSoftware)));

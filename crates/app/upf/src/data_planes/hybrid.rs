@@ -82,7 +82,8 @@ pub(super) fn log(notice: &Notice) {
         | Notice::Refused { .. }
         | Notice::Closed { .. }
         | Notice::Model { .. }
-        | Notice::ClassesUnread { .. } => {
+        | Notice::ClassesUnread { .. }
+        | Notice::Firewall(_) => {
             warn!("{notice}");
         }
     }

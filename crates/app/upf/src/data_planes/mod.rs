@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_hybrid::SharedSwitch;
-use causeway_p4::profiles;
+use causeway_p4::{Contract, profiles};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_switch::backend::InProcess;
 use causeway_switch::driver::Program;
@@ -114,9 +114,13 @@ impl DataPlane {
         self.is_switch() || self.is_hybrid()
     }
 
-    /// Whether it has a firewall.
-    pub(crate) fn has_firewall(self) -> bool {
-        ["fastpath", "slowpath", Self::XPLANE].contains(&self.name)
+    /// The program of the model of a switch in this process, if it has one.
+    pub(crate) fn model_program(self) -> Option<&'static Contract> {
+        match self.name {
+            Self::SWITCH => Some(&profiles::HIP4_VXLAN),
+            Self::HYBRID => Some(&profiles::HIP4_HYBRID_FIREWALL),
+            _ => None,
+        }
     }
 
     /// Whether it looks for heavy hitters.
@@ -153,7 +157,7 @@ fn switch(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     if let Some((switch, address)) = parts.config.upf.remote_switch() {
         return p4runtime::remote_switch(switch, address, parts);
     }
-    let program = Program::from(&profiles::HIP4).with_application_classes();
+    let program = Program::from(&profiles::HIP4_VXLAN).with_application_classes();
     let model = InProcess::new(&program, parts.topology.clone(), parts.limits)?;
     Ok(Box::new(model.with_counter_interval(COUNTER_INTERVAL)))
 }

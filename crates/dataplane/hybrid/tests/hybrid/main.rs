@@ -2,6 +2,7 @@
 //! does.
 
 mod batches;
+mod firewall;
 mod order;
 mod parts;
 mod rates;

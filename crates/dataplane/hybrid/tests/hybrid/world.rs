@@ -29,9 +29,9 @@ use causeway_types::{
 
 pub(crate) const START: Time = Time::from_secs(1_700_000_000);
 pub(crate) const STAY: Span = Span::from_micros(100);
-const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const GNBS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 11), Ipv4Addr::new(192, 0, 2, 12)];
-const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 
 /// Octets of IPv4, UDP and the number of a packet.
 pub(crate) const LEAST: usize = 36;
@@ -111,7 +111,8 @@ impl World {
         Self::build(config, timing, FaultRates::default(), 1, None, true)
     }
 
-    fn build(
+    /// With packets that wait, or with batches.
+    pub(crate) fn build(
         config: Config,
         timing: Timing,
         chances: FaultRates,
@@ -161,7 +162,7 @@ impl World<FaultyPart> {
 /// The longest delay of an answer that is late.
 const LATENESS: Span = Span::from_millis(3);
 
-fn topology() -> Topology {
+pub(crate) fn topology() -> Topology {
     Topology {
         gtpu: vec![GtpuEndpoint::new(UPF.into())],
         networks: vec![Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])],
@@ -383,11 +384,11 @@ pub(crate) fn rule(number: u8, direction: Direction) -> Rule {
     Rule { session: seid(number), direction }
 }
 
-fn ue(number: u8) -> Ipv4Addr {
+pub(crate) fn ue(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 45, 0, 2 + number)
 }
 
-fn n3(number: u8) -> FTeid {
+pub(crate) fn n3(number: u8) -> FTeid {
     FTeid { teid: Teid::new(0x1000 + u32::from(number)).unwrap(), addr: UPF.into() }
 }
 

@@ -2,24 +2,31 @@
 
 mod baseline;
 mod direct;
+mod direct_vxlan;
 mod hip4;
 mod hip4_hybrid;
+mod hip4_hybrid_firewall;
 mod hip4_outer_ipv6;
+mod hip4_vxlan;
 mod red;
 mod red_spt;
 mod thesis;
 
 pub use baseline::BASELINE;
 pub use direct::DIRECT;
+pub use direct_vxlan::DIRECT_VXLAN;
 pub use hip4::HIP4;
 pub use hip4_hybrid::HIP4_HYBRID;
+pub use hip4_hybrid_firewall::HIP4_HYBRID_FIREWALL;
 pub use hip4_outer_ipv6::HIP4_OUTER_IPV6;
+pub use hip4_vxlan::HIP4_VXLAN;
 pub use red::RED;
 pub use red_spt::RED_SPT;
 pub use thesis::THESIS;
 
 use crate::Contract;
 
-/// Every profile with rules of sessions that has all of them: all but [`THESIS`], whose tables name UEs and tenants, and
-/// [`HIP4_HYBRID`], behind which software has the others.
+/// Every profile with rules of sessions that has all of them: all but [`THESIS`], whose tables name UEs and tenants,
+/// [`HIP4_HYBRID`] and [`HIP4_HYBRID_FIREWALL`], behind which software has the others, and those with VXLAN and the firewall as
+/// options, [`HIP4_VXLAN`] and [`DIRECT_VXLAN`].
 pub static ALL: [&Contract; 6] = [&BASELINE, &RED, &RED_SPT, &HIP4, &DIRECT, &HIP4_OUTER_IPV6];

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use causeway_p4::p4info::{Key, P4Info};
-use causeway_p4::render::PROFILES;
+use causeway_p4::render::{BMV2_ONLY, PROFILES};
 
 /// A table, its keys, and the actions of its entries with their parameters; no ids, which a target may choose.
 type Offer = (String, Vec<(String, u32, causeway_p4::MatchKind)>, Vec<(String, Vec<(String, u32)>)>);
@@ -35,11 +35,11 @@ fn offers(profile: &str, target: &str) -> Vec<Offer> {
     offers
 }
 
-// Input:  the P4Info of each profile.
+// Input:  the P4Info of each profile that is committed for both.
 // Output: the same tables, keys and actions in both.
 #[test]
 fn both_targets_offer_the_same() {
-    for (profile, _) in PROFILES {
+    for (profile, _) in PROFILES.into_iter().filter(|(profile, _)| !BMV2_ONLY.contains(profile)) {
         let (bmv2, tofino) = (offers(profile, "bmv2"), offers(profile, "tofino"));
         assert!(bmv2.len() > 10, "{profile}");
         assert_eq!(bmv2, tofino, "{profile}");

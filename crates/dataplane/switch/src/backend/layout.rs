@@ -1,6 +1,6 @@
 //! The tables, counters and meters of a program that sessions' rules need, found by name.
 
-use causeway_p4::names::{action, counter, parameter, table};
+use causeway_p4::names::{action, counter, key, parameter, table};
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -20,9 +20,6 @@ pub enum UnknownLayout {
     /// An object of every profile is missing.
     #[error("the program has no {0}: it is none of the UPF's")]
     Missing(&'static str),
-    /// The program has VXLAN segments, whose tenants the backend does not know.
-    #[error("the program has VXLAN segments, which the switch backend does not drive: use one without")]
-    Segments,
 }
 
 /// Where a profile stores the properties of a rule.
@@ -98,9 +95,6 @@ impl Layout {
             }
         }
         let has = |name: &str| tables.contains_key(name);
-        if has(table::VXLAN_ARRIVALS) {
-            return Err(UnknownLayout::Segments);
-        }
         let profile = match () {
             () if has(table::UL_SESSIONS_LOW) => Profile::Direct,
             () if has(table::UL_TO_N6_TEMPLATE) => Profile::Hip4,
@@ -205,6 +199,13 @@ impl Layout {
         let found = self.table(table)?;
         let priority = i32::from(found.has_priority());
         self.entry(EntryKey { table: found.id, fields, priority }, action, parameters)
+    }
+
+    /// The keys of an entry of a table for what comes without a segment: of tenant 0, where the program has tenants.
+    pub(super) fn of_no_tenant(&self, table: &str, fields: Vec<FieldMatch>) -> Vec<FieldMatch> {
+        let has_tenants =
+            self.table(table).is_some_and(|table| table.keys.iter().any(|key| key.name == key::TENANT));
+        has_tenants.then_some(FieldMatch::Exact(0)).into_iter().chain(fields).collect()
     }
 
     /// The entry with the meter of a rule, where neither its rule entries nor its FAR entry name the meter.

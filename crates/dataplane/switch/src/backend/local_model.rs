@@ -56,7 +56,7 @@ impl LocalSwitch {
     /// The port on which the model sends the packets that it does not forward.
     pub const SOFTWARE_PORT: u16 = SOFTWARE;
 
-    /// A model with profile `hip4-hybrid`, whose requests take this time.
+    /// A model with profile `hip4-hybrid-firewall`, whose requests take this time.
     ///
     /// # Errors
     /// The model does not run it.
@@ -78,7 +78,7 @@ impl LocalSwitch {
         timing: Timing,
         rules: usize,
     ) -> Result<Self, UnknownProgram> {
-        let mut program = with_guards(&Program::from(&profiles::HIP4_HYBRID));
+        let mut program = with_guards(&Program::from(&profiles::HIP4_HYBRID_FIREWALL));
         let of_rules: Vec<bool> = program.tables.iter().map(|table| program.has_rules(table)).collect();
         let tables = program.tables.iter_mut().zip(of_rules);
         let larger = tables.filter(|(table, of_rules)| *of_rules && table.name != table::ARMED_RULES);

@@ -38,7 +38,9 @@ mod config;
 mod cpu_port;
 mod direct;
 mod drop_reason;
+mod drops;
 mod filter;
+mod firewall;
 mod in_process;
 mod layout;
 mod local_model;
@@ -66,6 +68,8 @@ mod writer;
 mod tests;
 
 pub use config::{Config, Hop, Route, SourceGuardPool};
+pub use drops::Drops;
+pub use firewall::{FirewallError, check_firewall};
 pub use in_process::{InProcess, InProcessError, WithPorts};
 pub use layout::UnknownLayout;
 pub use local_model::LocalSwitch;

@@ -4,6 +4,8 @@ use std::fmt::{Display, Formatter};
 
 use causeway_types::Span;
 
+use super::firewall::FirewallError;
+
 /// A notice; each is one line of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
@@ -35,6 +37,8 @@ pub enum Notice {
         /// Entries available.
         room: usize,
     },
+    /// The switch cannot have the firewall of new settings: the earlier one stays in force.
+    Firewall(FirewallError),
 }
 
 /// The writes of a reconciliation.
@@ -108,6 +112,7 @@ impl Display for Notice {
                      {room}, so those of before stay"
                 )
             }
+            Self::Firewall(error) => write!(f, "{error}; the firewall of before stays in force"),
             Self::Reconciled(ReconcileResult {
                 cause,
                 sessions,

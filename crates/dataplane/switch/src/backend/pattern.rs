@@ -34,7 +34,7 @@ impl Bits {
     }
 
     /// Whether every value that matches `other` matches this.
-    const fn contains(self, other: Self) -> bool {
+    pub(super) const fn contains(self, other: Self) -> bool {
         self.mask & !other.mask == 0 && (self.value ^ other.value) & self.mask == 0
     }
 }
@@ -111,6 +111,8 @@ impl Pattern {
         for key in &table.keys {
             let (field, bits) = match key.name.as_str() {
                 key::IS_UPLINK => (None, Bits::exactly(self.teid.is_some().into(), 1)),
+                // What comes without a segment is of tenant 0.
+                key::TENANT => (None, Bits::exactly(0, 8)),
                 key::IS_IPV4 | key::IS_IPV6 => (None, Bits::exactly(1, 1)),
                 key::TEID => (None, self.teid.map_or(Bits::ANY, |teid| Bits::exactly(teid.into(), 24))),
                 key::QFI => (Some(Filtered::Qfi), self.qfi),

@@ -5,6 +5,7 @@ use causeway_types::IpNet;
 
 use super::config::{Config, Route, SourceGuardPool};
 use super::direct;
+use super::firewall::FirewallError;
 use super::layout::{Layout, Profile, TEMPLATES, UnknownLayout};
 use super::template::Template;
 use super::writer::template_updates;
@@ -44,6 +45,9 @@ pub enum StartError {
         /// Entries available.
         room: usize,
     },
+    /// The switch cannot have the firewall.
+    #[error(transparent)]
+    Firewall(#[from] FirewallError),
     /// The program has no table for links to software, or too few entries.
     #[error(
         "software behind the switch: the program lacks table software_ports, packet_limits or armed_rules, or has too few entries for {0} links"
@@ -149,7 +153,8 @@ fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {
         (IpNet::V6(net), None) => (u128::from(net.network()), table::NETWORK_LPM_IPV6, action::HOP),
         (IpNet::V6(_), Some(_)) => return None,
     };
-    layout.plain(table, vec![FieldMatch::Lpm { value, prefix: to.prefix_len() }], action, &parameters)
+    let fields = layout.of_no_tenant(table, vec![FieldMatch::Lpm { value, prefix: to.prefix_len() }]);
+    layout.plain(table, fields, action, &parameters)
 }
 
 fn pool_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
@@ -172,6 +177,7 @@ fn numbers_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
     let (first, free) = guard.pool()?;
     let (session, _) = direct::pool(guard)?;
     let fields = vec![FieldMatch::Ternary { value: u128::from(first), mask: u128::from(!free) }];
+    let fields = layout.of_no_tenant(table::UE_POOLS, fields);
     let key = EntryKey { table: layout.table(table::UE_POOLS)?.id, fields, priority: 1 };
     layout.entry(key, action::SET_SESSION_IPV4, &[(parameter::OFFSET, direct::offset(first, session).into())])
 }

@@ -220,7 +220,8 @@ pub(in crate::backend) fn ue_entry(layout: &Layout, key: LookupKey, session: u32
         LookupKey::V6(prefix) => (table::UE_POOLS_IPV6, action::SET_SESSION_IPV6, u128::from(prefix), 64),
     };
     let field = FieldMatch::Ternary { value: address, mask: crate::driver::ones(width) };
-    let key = EntryKey { table: layout.table(table)?.id, fields: vec![field], priority: 2 };
+    let fields = layout.of_no_tenant(table, vec![field]);
+    let key = EntryKey { table: layout.table(table)?.id, fields, priority: 2 };
     layout.entry(key, action, &[(parameter::OFFSET, offset(address as u32, session).into())])
 }
 

@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 use crate::SwitchPdr;
 use crate::backend::allocator::{Allocator, Change};
 use crate::backend::direct::rank;
+use crate::backend::firewall;
 use crate::backend::layout::{Layout, Profile};
 use crate::backend::notice::ReconcileResult;
 use crate::backend::operation::Operation;
@@ -56,12 +57,12 @@ pub(in crate::backend) struct DesiredState<'a> {
 }
 
 impl DesiredState<'_> {
-    /// The writes for a switch with these entries, which should have the base entries. An operation whose outcome is
-    /// unknown is completed.
+    /// The writes for a switch with these entries, which should have the base entries and those of the firewall. An operation
+    /// whose outcome is unknown is completed.
     pub(super) fn differences(
         &mut self,
         layout: &Layout,
-        base: Vec<Entry>,
+        (base, firewall): (Vec<Entry>, &[Entry]),
         mut found: ReadEntries,
         is_emptied: bool,
         report: &mut ReconcileResult,
@@ -79,6 +80,12 @@ impl DesiredState<'_> {
             report.counters += self.sessions.restart_counters();
         }
         let mut first = missing(base, &mut found);
+        let (of_firewall, rest): (ReadEntries, ReadEntries) =
+            found.into_iter().partition(|(key, _)| firewall::is_its(layout.name(key.table)));
+        let mut found = rest;
+        let firewall = firewall::replacement(layout, of_firewall.values(), firewall);
+        report.removed += firewall.iter().filter(|update| matches!(update, Update::Delete(_))).count();
+        first.extend(firewall);
         let uncertain = self.writer.uncertain();
         let mut seids: Vec<Seid> = self.sessions.states().map(|(seid, _)| seid).collect();
         seids.sort_unstable();

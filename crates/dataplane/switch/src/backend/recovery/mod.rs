@@ -13,6 +13,7 @@ use std::sync::Arc;
 use causeway_dataplane::{HostReachability, Settings, Topology};
 use causeway_types::{Seid, Span, Time};
 
+use super::firewall;
 use super::layout::Layout;
 use super::notice::{Cause, Notice, ReconcileResult};
 use super::requests::{InFlight, Requests};
@@ -100,6 +101,8 @@ pub(super) struct Recovery {
     closed: Vec<Entry>,
     /// Rows of the model of application classes.
     class_rows: Vec<Entry>,
+    /// Entries of the firewall, in the order in which they match.
+    firewall: Vec<Entry>,
     reconcile: Option<Reconcile>,
     /// When the last reconciliation ended.
     compared: Option<Time>,
@@ -111,7 +114,7 @@ impl Recovery {
     /// Recovery of a switch that has these entries, which never change, and those of the topology.
     ///
     /// # Errors
-    /// The addresses that UEs must not reach exceed the tables.
+    /// The addresses that UEs must not reach, or the firewall, exceed the tables.
     pub(super) fn new(
         layout: &Arc<Layout>,
         topology: &Topology,
@@ -121,12 +124,14 @@ impl Recovery {
         if let Some((room, needed)) = closed::lacks_room(layout, &closed) {
             return Err(StartError::Closed { needed, room });
         }
+        let firewall = firewall::entries(layout, topology.firewall.as_deref())?;
         Ok(Self {
             layout: Arc::clone(layout),
             topology: topology.clone(),
             fixed,
             closed,
             class_rows: Vec::new(),
+            firewall,
             reconcile: None,
             compared: None,
             reconciliations: 0,
@@ -139,26 +144,38 @@ impl Recovery {
         [self.reconciliations, self.restarted_counters]
     }
 
-    /// The entries that belong to no session.
+    /// The entries that belong to no session, in the order in which they are written.
     pub(super) fn base_entries(&self) -> Vec<Entry> {
-        self.fixed.iter().chain(&self.closed).chain(&self.class_rows).cloned().collect()
+        self.fixed.iter().chain(&self.closed).chain(&self.firewall).chain(&self.class_rows).cloned().collect()
     }
 
-    /// The rows of the model of application classes.
-    pub(super) fn class_rows(&self) -> &[Entry] {
-        &self.class_rows
-    }
-
-    /// Sets these rows: returns the updates.
+    /// Sets the rows of the model of application classes: returns the updates.
     pub(super) fn set_class_rows(&mut self, rows: Vec<Entry>) -> Vec<Update> {
         let updates = closed::changes(&self.class_rows, &rows);
         self.class_rows = rows;
         updates
     }
 
-    /// The entries that close addresses of the host.
-    pub(super) fn closed(&self) -> &[Entry] {
-        &self.closed
+    /// Whether sessions must not be written before the entries that belong to none.
+    pub(super) fn has_firewall(&self) -> bool {
+        !self.firewall.is_empty()
+    }
+
+    /// The settings with the present firewall if the switch cannot have theirs, and then the notice for the operator.
+    pub(super) fn possible(&self, settings: &Arc<Settings>) -> (Arc<Settings>, Option<Notice>) {
+        match firewall::entries(&self.layout, settings.firewall.as_deref()) {
+            Ok(_) => (Arc::clone(settings), None),
+            Err(error) => {
+                let firewall = self.topology.firewall.clone();
+                (Arc::new(Settings { firewall, ..(**settings).clone() }), Some(Notice::Firewall(error)))
+            }
+        }
+    }
+
+    /// The entries that belong to no session and may change: those that close addresses of the host, those of the firewall, and those of the model of
+    /// application classes.
+    pub(super) fn changing(&self) -> impl Iterator<Item = &Entry> {
+        self.closed.iter().chain(&self.firewall).chain(&self.class_rows)
     }
 
     /// Sets the host's addresses: returns the updates, of which new closed addresses are written before newly open
@@ -171,10 +188,15 @@ impl Recovery {
         self.update_closed()
     }
 
-    /// Puts settings into force, as [`Recovery::close`].
-    pub(super) fn reconfigure(&mut self, settings: &Settings) -> Result<Vec<Update>, Notice> {
+    /// Puts settings into force that are [`Recovery::possible`], as [`Recovery::close`]; and the updates of the firewall.
+    pub(super) fn reconfigure(&mut self, settings: &Settings) -> (Vec<Update>, Result<Vec<Update>, Notice>) {
         self.topology.set(settings);
-        self.update_closed()
+        let mut updates = Vec::new();
+        if let Ok(wanted) = firewall::entries(&self.layout, settings.firewall.as_deref()) {
+            updates = firewall::replacement(&self.layout, &self.firewall, &wanted);
+            self.firewall = wanted;
+        }
+        (updates, self.update_closed())
     }
 
     fn update_closed(&mut self) -> Result<Vec<Update>, Notice> {
@@ -311,7 +333,8 @@ impl Recovery {
         is_emptied: bool,
         report: &mut ReconcileResult,
     ) -> VecDeque<AtomicUpdate> {
-        desired.differences(&self.layout, self.base_entries(), found, is_emptied, report)
+        let base = self.fixed.iter().chain(&self.closed).cloned().collect();
+        desired.differences(&self.layout, (base, &self.firewall), found, is_emptied, report)
     }
 
     /// Writes differences: as many as fit into a batch, each whole. `false`: there are none to write, as if that had

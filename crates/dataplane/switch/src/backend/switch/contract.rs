@@ -111,10 +111,16 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
         self.software.set_wall_clock(now, clock);
     }
 
-    /// The tables hold nothing of the settings but the gateways, which UEs must not reach.
+    /// The tables hold nothing of the settings but the firewall, and the gateways, which UEs must not reach. A firewall that the switch
+    /// cannot have is not put into force: the former one stays, on the switch and in the software, and the operator gets a notice.
     fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
-        self.software.reconfigure(now, settings);
-        match self.recovery.reconfigure(settings) {
+        let (settings, notice) = self.recovery.possible(settings);
+        self.notices.extend(notice);
+        self.software.reconfigure(now, &settings);
+        let (firewall, closed) = self.recovery.reconfigure(&settings);
+        self.writer.guard(self.recovery.has_firewall());
+        self.writer.background().push(firewall);
+        match closed {
             Ok(updates) => self.writer.background().push(updates),
             Err(notice) => self.notices.push_back(notice),
         }
@@ -139,6 +145,6 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
     /// The counters of the software, and the drops of the switch. Packets that the switch forwarded are in the counters
     /// of its ports.
     fn counters(&self) -> Counters {
-        self.software.counters().with(self.reader.drops())
+        self.software.counters().with(self.drops())
     }
 }

@@ -11,7 +11,7 @@ mod usage;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use causeway_dataplane::{Disposition, Egress, Event, Plan, Topology};
+use causeway_dataplane::{Counters, Disposition, Egress, Event, Plan, Topology};
 use causeway_slowpath::SlowPath;
 use causeway_slowpath::lease::Software;
 use causeway_types::{Span, Time};
@@ -95,6 +95,7 @@ impl<D: SwitchDriver> Switch<D> {
         let allocator = Allocator::new(&layout, &config, ranges, &fixed);
         let recovery = Recovery::new(&layout, &config.topology, fixed)?;
         let mut writer = Writer::new(&layout, config.attempts);
+        writer.guard(recovery.has_firewall());
         writer.background().push(recovery.base_entries().into_iter().map(Update::Insert).collect());
         writer.background().push(templates);
         Ok(Self {
@@ -205,6 +206,11 @@ impl<D: SwitchDriver> Switch<D> {
     /// The same, for queries.
     pub fn software_ref(&self) -> &dyn Software {
         &*self.software
+    }
+
+    /// The drops of the switch, as they were read last.
+    pub const fn drops(&self) -> &Counters {
+        self.reader.drops()
     }
 
     /// The driver.
@@ -464,10 +470,6 @@ mod observed {
 
         pub(in crate::backend) fn session(&self, seid: u64) -> &SessionState {
             self.sessions.get(Seid(seid)).unwrap()
-        }
-
-        pub(in crate::backend) const fn drops(&self) -> &causeway_dataplane::Counters {
-            self.reader.drops()
         }
 
         pub(in crate::backend) fn free_meters(&self) -> [usize; 2] {

@@ -32,7 +32,7 @@ impl<D: SwitchDriver> Switch<D> {
     fn table_states(&self) -> Vec<SwitchTable> {
         let mut shared: HashMap<u32, usize, RandomState> = HashMap::default();
         let templates = self.allocator.shared_entries();
-        for entry in templates.iter().chain(self.recovery.closed()).chain(self.recovery.class_rows()) {
+        for entry in templates.iter().chain(self.recovery.changing()) {
             *shared.entry(entry.key.table).or_default() += 1;
         }
         let accounting = self.accounting_tables();

@@ -8,6 +8,7 @@ mod direct;
 mod done;
 mod drops;
 mod filters;
+mod firewall;
 mod fixture;
 mod metered;
 mod order;

@@ -71,6 +71,8 @@ pub(super) struct Writer {
     /// How often a write is tried while the switch is unreachable.
     max_attempts: u32,
     background: BackgroundWrites,
+    /// All operations wait for the first background batch, which has the firewall.
+    is_guarded: bool,
     /// Operations that wait for templates to be written.
     prepared: VecDeque<Operation>,
     /// Operations that have begun and are not written.
@@ -85,6 +87,7 @@ impl Writer {
             layout: Arc::clone(layout),
             max_attempts,
             background: BackgroundWrites::default(),
+            is_guarded: false,
             prepared: VecDeque::new(),
             writes: BTreeMap::new(),
             read_backs: 0,
@@ -95,6 +98,11 @@ impl Writer {
     /// Writes that precede those of operations.
     pub(super) const fn background(&mut self) -> &mut BackgroundWrites {
         &mut self.background
+    }
+
+    /// Whether the switch has a firewall: no session is written before it, or while the switch refuses it.
+    pub(super) const fn guard(&mut self, has_firewall: bool) {
+        self.is_guarded = has_firewall;
     }
 
     /// Whether operations have begun that are not written.
@@ -170,7 +178,7 @@ impl Writer {
                 self.prepared.pop_front();
                 continue;
             };
-            let needed = write.change.after_background;
+            let needed = write.change.after_background.max(u64::from(self.is_guarded));
             if let Some(error) = self.background.refused().filter(|_| needed > 0) {
                 self.prepared.pop_front();
                 return Some(Prepared::Refused(operation, error.clone()));
@@ -308,7 +316,8 @@ impl Writer {
         self.refused_backgrounds += 1;
         let is_new = self.background.refuse(error);
         let needs_templates = |operation: &Operation| {
-            self.writes.get(operation).is_some_and(|write| write.change.after_background > 0)
+            let write = self.writes.get(operation);
+            write.is_some_and(|write| self.is_guarded || write.change.after_background > 0)
         };
         let (refused, others): (Vec<Operation>, Vec<Operation>) =
             std::mem::take(&mut self.prepared).into_iter().partition(needs_templates);

@@ -3,7 +3,8 @@
 //!
 //! The software so sees what it would see without the switch: packets without a rule, of armed rules, with a wrong source,
 //! with a last hop, too large, malformed, to closed addresses, and signalling. The switch drops only packets above their
-//! rate. A packet is counted for its rule only when the switch forwards it or drops it for its rate.
+//! rate, and those that it would forward and the firewall denies. A packet is counted for its rule only when the switch forwards it or
+//! drops it for its rate.
 
 use causeway_p4::names::{action, table};
 use causeway_types::Time;
@@ -85,8 +86,8 @@ impl Leaving {
 pub(super) struct ForSoftware;
 
 impl Upf {
-    /// Processes a packet that is forwarded, or dropped for its rate; otherwise it is for the software, and nothing of
-    /// it was counted.
+    /// Processes a packet that is forwarded, or dropped for its rate or by the firewall; otherwise it is for the software, and
+    /// nothing of it was counted.
     pub(super) fn forward_or_leave(
         &self,
         state: &mut State,
@@ -97,8 +98,12 @@ impl Upf {
         if is_tunnelled && (self.is_spoofed(state, packet) || carry_congestion(packet)) {
             return Err(ForSoftware);
         }
+        self.ask_firewall(state, packet);
         self.match_pdr(state, packet);
         self.forward(state, packet);
+        if packet.is_undecided {
+            return Err(ForSoftware);
+        }
         if packet.drop.is_some() || packet.rule == 0 || packet.buffer || packet.notify {
             return Err(ForSoftware);
         }
@@ -108,6 +113,10 @@ impl Upf {
         }
         let routes = super::routes(packet);
         self.first(state, packet, routes).map_err(|super::Miss| ForSoftware)?;
+        if packet.is_denied {
+            packet.drop = Some(super::denial(packet));
+            return Ok(());
+        }
         self.account(state, packet.rule, packet.octets, 0);
         self.meter(state, now, packet, self.names.meters);
         if packet.drop.is_none() {

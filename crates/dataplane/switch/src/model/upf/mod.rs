@@ -172,9 +172,11 @@ impl Upf {
         }
         packet.drop = unsound.or(packet.drop);
         let is_unknown = matches!(packet.drop, Some(DropReason::UnknownTeid | DropReason::UnknownUe));
+        if packet.is_denied {
+            packet.notify = false;
+        }
         if packet.is_denied && unsound.is_none() && !is_unknown {
-            let uplink = packet.is_tunnelled.then_some(DropReason::FirewallUplink);
-            packet.drop = uplink.or(Some(DropReason::FirewallDownlink));
+            packet.drop = Some(denial(packet));
         }
         if let Some(reason) = self.closes(state, packet) {
             packet.drop = Some(reason);
@@ -205,11 +207,14 @@ impl Upf {
     }
 
     fn ask_firewall(&self, state: &mut State, packet: &mut Packet) {
-        if packet.family == Some(Family::V4) {
-            let is_uplink = packet.is_tunnelled;
-            let table = if is_uplink { table::FIREWALL_UPLINK } else { table::FIREWALL_DOWNLINK };
-            let _default = self.apply(state, packet, table);
-        }
+        let table = match (packet.family, packet.is_tunnelled) {
+            (Some(Family::V4), true) => table::FIREWALL_UPLINK,
+            (Some(Family::V4), false) => table::FIREWALL_DOWNLINK,
+            (Some(Family::V6), true) => table::FIREWALL_UPLINK_IPV6,
+            (Some(Family::V6), false) => table::FIREWALL_DOWNLINK_IPV6,
+            (None, _) => return,
+        };
+        let _default = self.apply(state, packet, table);
     }
 
     /// Profile `thesis`: the rule is the tenant's, which the source guard has said for packets of UEs.
@@ -475,6 +480,11 @@ impl ProcessedFrame {
             Self::Forwarded { frame, .. } | Self::Punted(frame) | Self::SecondPass { frame, .. } => frame,
         }
     }
+}
+
+/// Why a packet is dropped that the firewall denies.
+const fn denial(packet: &Packet) -> DropReason {
+    if packet.is_tunnelled { DropReason::FirewallUplink } else { DropReason::FirewallDownlink }
 }
 
 /// The tables with the next hop of a packet.

@@ -161,6 +161,7 @@ impl Names {
         named.for_each(|(parameter, value)| set(packet, &parameter.name, *value));
         match action.name.as_str() {
             action::DENY => packet.is_denied = true,
+            action::ASK_SOFTWARE => (packet.is_denied, packet.is_undecided) = (true, true),
             action::PASS if self.by_tenant => {
                 packet.rule = UPLINK_OF_TENANT + u32::from(packet.tenant);
                 packet.meter = packet.rule;

@@ -130,6 +130,8 @@ pub(super) struct Packet {
     pub(super) underlay: Option<Underlay>,
     /// The operator's firewall denies it.
     pub(super) is_denied: bool,
+    /// It does not show what a rule of the firewall is about: the software behind the switch decides.
+    pub(super) is_undecided: bool,
     /// In profile `thesis`: the gNB of the UE.
     pub(super) gnb: u32,
 }
@@ -177,6 +179,7 @@ impl Packet {
             segment: 0,
             underlay: None,
             is_denied: false,
+            is_undecided: false,
             gnb: 0,
         }
     }

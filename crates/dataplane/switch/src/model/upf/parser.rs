@@ -11,6 +11,10 @@ use super::packet::{
 
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
+/// Others whose header begins with ports.
+const PROTOCOL_DCCP: u8 = 33;
+const PROTOCOL_SCTP: u8 = 132;
+const PROTOCOL_UDP_LITE: u8 = 136;
 const PORT_GTPU: u16 = 2152;
 const PORT_VXLAN: u16 = 4789;
 /// The flag of a VXLAN header that its VNI is valid (RFC 7348 section 5).
@@ -366,7 +370,7 @@ fn inner_ipv6(packet: &mut Packet, mut cursor: Cursor<'_>, known: &Known) -> Res
 }
 
 fn ports(packet: &mut Packet, mut cursor: Cursor<'_>, protocol: u8) -> Result<(), ParserStop> {
-    if matches!(protocol, PROTOCOL_TCP | PROTOCOL_UDP) {
+    if matches!(protocol, PROTOCOL_TCP | PROTOCOL_UDP | PROTOCOL_DCCP | PROTOCOL_SCTP | PROTOCOL_UDP_LITE) {
         let [a, b, c, d] = *cursor.take()?;
         packet.ports = Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));
     }
