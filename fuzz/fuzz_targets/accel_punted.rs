@@ -63,10 +63,12 @@ fuzz_target!(|frame: &[u8]| {
         return;
     };
     let Some(session) = punted.session else {
+        assert!(punted.void.is_none_or(|index| fallback.ended(index).is_some()));
         assert!(fallback.is_empty());
         return;
     };
-    let index = session.index;
+    // The last half of a SEID of the switch.
+    let index = session.seid.0 as u32;
     assert_eq!(fallback.punted(&tables, frame), Err(HandoverError::SecondOwner { index }));
     assert!(fallback.ended(index).is_some() && fallback.is_empty());
 });
