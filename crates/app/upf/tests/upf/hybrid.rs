@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use causeway_packet::Meta;
 use causeway_types::{Bitrate, Qfi, Span, Teid};
-use causeway_upf::config::{Config, DataPlane, HybridKeys, SwitchModel};
+use causeway_upf::config::{Config, DataPlane, HybridKeys, Overrides, SwitchModel, Upf};
 use causeway_upf::management::views::PlacementView;
 
 use crate::common::smf::{Session, Smf};
@@ -277,4 +277,57 @@ fn a_faulty_switch_loses_nothing() {
     }
     assert_eq!(smf.query(ue.session), ue.octets(0));
     assert_eq!(running.metric("causeway_forwarded_packets_total"), f64::from(2 * ue.sent));
+}
+
+// Input:  a UE whose rules are on the switch under traffic, and a firewall that denies one server; packets from and to that server between the
+//         others; then a reload denies another server instead.
+// Output: the switch drops what is denied, in place of the software, and it is counted under its direction; all else arrives once, in order;
+//         usage is that of the packets that arrive. After the reload packets of the former server arrive.
+#[test]
+fn the_switch_denies_what_the_software_denies() {
+    let (config, upf) = hybrid(HybridKeys::default());
+    let with = |rules: &str| -> Upf {
+        let text = format!("upf:\n  firewall:\n    rules: |\n{rules}");
+        let read = Config::parse(None, &text, &Overrides::default()).unwrap();
+        Upf { firewall: read.upf.firewall, ..config.upf.clone() }
+    };
+    let denied = Ipv4Addr::new(198, 51, 100, 66);
+    let both = "      deny in ip from any to 198.51.100.66\n      deny out ip from 198.51.100.66 to any\n";
+    let mut running = run(&Config { upf: with(both), ..config.clone() }, upf).unwrap();
+    let mut smf = associated(&running);
+    let mut ue = Ue::attach(&mut smf, UE, 0x77);
+    let start = Instant::now();
+    while placement(&running, "").rules.switch < 2 {
+        ue.burst(&mut running, UNDER_WAY);
+        assert!(start.elapsed() < PATIENCE, "{:?}", placement(&running, ""));
+    }
+    ue.receive_all(&mut running);
+    let drops = |running: &Running, direction: &str| {
+        running.metric(&format!("causeway_drop_total{{reason=\"firewall_{direction}\"}}"))
+    };
+    let before = placement(&running, "").switch.packets;
+    for number in 1..=20 {
+        let (up, down) = (packet(UE, denied, b"denied"), packet(denied, UE, b"denied"));
+        ue.gnb.send(running.upf, ue.session.uplink.teid, &up);
+        assert!(running.server.push(Meta::Ip, &down));
+        ue.burst(&mut running, 0);
+        until("both are dropped", || {
+            ["uplink", "downlink"].map(|direction| drops(&running, direction)) == [f64::from(number); 2]
+        });
+    }
+    let after = placement(&running, "").switch.packets;
+    // A denied packet is one that the switch has handled; rules may have moved back by then.
+    assert!(after >= before + u64::from(BURST), "{before} {after}");
+    assert_eq!(smf.query(ue.session), ue.octets(0));
+
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(running.daemon.reload(with("      deny in ip from any to 198.51.100.67\n"))).unwrap();
+    // A packet thread executes what it is told in order: now it has the firewall.
+    smf.query(ue.session);
+    let passes = packet(UE, denied, b"passes");
+    ue.gnb.send(running.upf, ue.session.uplink.teid, &passes);
+    assert_eq!(next(&mut running.server), one_hop_on(passes));
+    ue.gnb.send(running.upf, ue.session.uplink.teid, &packet(UE, Ipv4Addr::new(198, 51, 100, 67), b"denied"));
+    ue.burst(&mut running, 0);
+    until("the other server is denied", || drops(&running, "uplink") == 21.0);
 }

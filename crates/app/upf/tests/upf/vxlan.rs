@@ -3,14 +3,15 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 
-use causeway_types::{MacAddr, Teid};
-use causeway_upf::config::{Config, N6Mode, Overrides, Session, Upf, VxlanSegment};
+use causeway_types::{Bitrate, MacAddr, Teid};
+use causeway_upf::config::{Config, DataPlane, N6Mode, Overrides, Session, Upf, VxlanSegment};
+use causeway_upf::management::views::PlacementView;
 use causeway_upf::{Daemon, open};
 
 use crate::common::far::far_ends;
 use crate::common::namespace::in_namespace;
 use crate::common::smf::{self, Smf};
-use crate::common::{UE, config, loopback, metric, packet, until};
+use crate::common::{UE, config, fetch, loopback, metric, packet, until};
 
 const GNB: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 const TENANTS: [(&str, u32, Ipv4Addr); 2] =
@@ -99,8 +100,8 @@ impl World {
 }
 
 /// Both UEs send to the router of their tenant in turns, and it answers.
-fn both_tenants_talk(workers: usize) {
-    let mut world = world(&tenants(workers));
+fn both_tenants_talk(config: &Config) -> World {
+    let mut world = world(config);
     let mut buffer = [0; 200];
     for round in 0..20_u8 {
         for (tenant, (.., router)) in TENANTS.into_iter().enumerate() {
@@ -121,6 +122,7 @@ fn both_tenants_talk(workers: usize) {
         server.set_nonblocking(true).unwrap();
         assert!(server.recv_from(&mut buffer).is_err(), "a packet of the other tenant");
     }
+    world
 }
 
 // Input:  one UE address in two tenants, whose data networks are VXLAN segments of one endpoint; packets in both
@@ -128,14 +130,32 @@ fn both_tenants_talk(workers: usize) {
 // Output: each packet arrives at its own tenant, each answer in the tunnel of its own session; usage is that of each session.
 #[test]
 fn tenants_with_the_same_addresses_never_meet() {
-    in_namespace("vxlan::tenants_with_the_same_addresses_never_meet", || both_tenants_talk(1));
+    in_namespace("vxlan::tenants_with_the_same_addresses_never_meet", || {
+        drop(both_tenants_talk(&tenants(1)));
+    });
 }
 
 // Input:  the same with two packet threads.
 // Output: the same.
 #[test]
 fn tenants_never_meet_on_two_packet_threads() {
-    in_namespace("vxlan::tenants_never_meet_on_two_packet_threads", || both_tenants_talk(2));
+    in_namespace("vxlan::tenants_never_meet_on_two_packet_threads", || drop(both_tenants_talk(&tenants(2))));
+}
+
+// Input:  the same on a hybrid UPF, whose rules move to the switch at the lowest rate.
+// Output: the same: the switch does not know tenants, so the rules of a UE address that both have stay in the software.
+#[test]
+fn tenants_never_meet_on_a_hybrid_upf() {
+    in_namespace("vxlan::tenants_never_meet_on_a_hybrid_upf", || {
+        let mut config = tenants(1);
+        config.upf.dataplane = DataPlane::named("hybrid").unwrap();
+        config.upf.hybrid.promote_at = Bitrate::from_kbps(1).unwrap();
+        let world = both_tenants_talk(&config);
+        let placement: PlacementView =
+            serde_json::from_str(&fetch(&world.daemon, "/api/v1/placement").1).unwrap();
+        assert_eq!((placement.rules.software, placement.rules.switch), (4, 0), "{placement:?}");
+        assert_eq!(placement.switch.packets, 0, "{placement:?}");
+    });
 }
 
 // Input:  a firewall that denies the router of the first tenant its answers, put into force by a reload; then one that denies the

@@ -206,10 +206,20 @@ impl ModelSwitch {
 
     /// How many entries all tables have together.
     pub fn entries(&self) -> usize {
+        self.count_entries(|_| true)
+    }
+
+    /// How many entries a table has; none if the program does not have the table.
+    pub fn entries_of(&self, table: &str) -> usize {
+        self.count_entries(|name| name == table)
+    }
+
+    fn count_entries(&self, is_counted: impl Fn(&str) -> bool) -> usize {
         let mut device = self.host.device();
         let Ok(running) = device.running() else { return 0 };
         let (state, program) = (running.model.state(), &running.schema.program);
-        program.tables.iter().filter_map(|table| state.entries(table.id)).map(Iterator::count).sum()
+        let tables = program.tables.iter().filter(|table| is_counted(&table.name));
+        tables.filter_map(|table| state.entries(table.id)).map(Iterator::count).sum()
     }
 }
 

@@ -168,6 +168,11 @@ pub(crate) fn in_front_of_software() -> Profile {
     Profile { name: "hip4", has_software: true, ..Profile::of(&profiles::HIP4_HYBRID) }
 }
 
+/// The same with the firewall.
+pub(crate) fn in_front_with_firewall() -> Profile {
+    Profile { name: "hip4", has_software: true, ..Profile::of(&profiles::HIP4_HYBRID_FIREWALL) }
+}
+
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
 pub(crate) fn compile(profile: &Profile) -> PathBuf {
     let base = profile.name.trim_end_matches("-outer-ipv6").to_uppercase().replace('-', "_");
@@ -200,6 +205,9 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
     }
     if profile.has_software {
         options.push("-DSOFTWARE_PORTS".to_owned());
+        if profile.contract.table("firewall_uplink").is_some() {
+            options.push("-DFIREWALL".to_owned());
+        }
     }
     options.extend(profile.sizes());
     compile_main(profile.name, "upf.p4", &options)

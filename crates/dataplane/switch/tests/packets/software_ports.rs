@@ -1,12 +1,13 @@
-//! Software behind the switch: profile `hip4-hybrid`.
+//! Software behind the switch: profiles `hip4-hybrid` and `hip4-hybrid-firewall`.
 
 use causeway_switch::FIRST_SESSION;
 use causeway_switch::driver::{EntryKey, FieldMatch, Rates, Update};
 
 use crate::bench::{Bench, exactly, number, packets};
 use crate::frames::*;
+use crate::profiles::{self, Profile};
 use crate::rules::{Rule, RuleAction, TO_N6, to_gnb};
-use crate::{N3, N6, N9, SOFTWARE, bmv2, profiles};
+use crate::{N3, N6, N9, SOFTWARE, bmv2};
 
 /// The port of the software that is linked to N6; that of N3 is `SOFTWARE`.
 const SOFTWARE_N6: u16 = N9;
@@ -17,7 +18,11 @@ const WITHOUT_TUNNEL: usize = 1300;
 
 /// Tells the story on the model, and again with BMv2 where that is.
 fn tell(test: &str, story: impl Fn(&mut Bench)) {
-    let mut bench = Bench::new(profiles::in_front_of_software());
+    tell_of(profiles::in_front_of_software(), test, story);
+}
+
+fn tell_of(profile: Profile, test: &str, story: impl Fn(&mut Bench)) {
+    let mut bench = Bench::new(profile);
     for (network, software) in [(N3, SOFTWARE), (N6, SOFTWARE_N6)] {
         let at = |port: u16| [("ingress_port", FieldMatch::Exact(port.into()))];
         let session = |port: u16| [("session", u128::from(FIRST_SESSION + port))];
@@ -180,5 +185,57 @@ fn armed_rules_leave_until_there_was_a_gap() {
         bench.write(&Update::Delete(key));
         bench.expect_drop(N3, &other, "mbr_exceeded");
         assert_eq!(packets(&bench.usage(&metered)), (1, 0));
+    });
+}
+
+// Input:  a firewall that denies a server both ways, and leaves another one to the software; packets that the switch would forward, would drop for
+//         their rate, and would leave to the software for another reason.
+// Output: the switch drops those of the former server that it would forward or drop for their rate, each under its direction, uncounted and unmetered;
+//         those that it would leave, and those of the latter server, leave as they came.
+#[test]
+fn the_firewall_drops_what_the_switch_would_forward() {
+    let test = "software_ports::the_firewall_drops_what_the_switch_would_forward";
+    tell_of(profiles::in_front_with_firewall(), test, |bench| {
+        let up = bench.uplink(TEID, 1, 0, TO_N6);
+        bench.further_flow(TEID, 2, RuleAction::Drop { reason: "gate_closed", notify: false });
+        let down = bench.downlink(UE, 0, to_gnb(4));
+        let metered = bench.uplink(TEID + 1, 1, 5, TO_N6);
+        bench.set_meter(5, Rates { committed: 1, committed_burst: 1, peak: 1, peak_burst: 1 });
+        let (denied, open) = ([198, 51, 100, 66], [198, 51, 100, 67]);
+        let other = |end: &'static str, ip: [u8; 4]| [(end, exactly(number(ip), 32))];
+        for (table, end) in
+            [("firewall_uplink", "destination_address"), ("firewall_downlink", "source_address")]
+        {
+            bench.add_at(table, &other(end, open), 4, "ask_software", &[]);
+            bench.add_at(table, &[("protocol", exactly(132_u8, 8))], 3, "deny", &[]);
+            bench.add_at(table, &other(end, denied), 2, "deny", &[]);
+            bench.add_at(table, &[], 1, "permit", &[]);
+        }
+        let to = |dst: [u8; 4]| V4 { dst, ..request() };
+        let from = |src: [u8; 4]| V4 { src, ..reply() };
+        bench.expect(N3, &from_gnb(&request(), 1), N6);
+        bench.expect(N6, &ip(&reply().octets()), N3);
+        assert_eq!(bench.expect_drop(N3, &from_gnb(&to(denied), 1), "firewall_uplink"), []);
+        assert_eq!(bench.expect_drop(N6, &ip(&from(denied).octets()), "firewall_downlink"), []);
+        let sctp = V4 { protocol: 132, ..request() };
+        assert_eq!(bench.expect_drop(N3, &from_gnb(&sctp, 1), "firewall_uplink"), []);
+        let of_other = |packet: V4| in_tunnel(TEID + 1, 1, &V4 { src: [10, 45, 0, 8], ..packet }.octets());
+        bench.expect_drop(N3, &of_other(to(denied)), "firewall_uplink");
+        assert_eq!([&up, &down].map(|rule| packets(&bench.usage(rule))), [(1, 1); 2]);
+        assert_eq!(packets(&bench.usage(&metered)), (0, 0));
+        let leaving = [
+            from_gnb(&to(open), 1),
+            from_gnb(&V4 { ttl: 1, ..to(denied) }, 1),
+            from_gnb(&V4 { src: [10, 45, 9, 9], ..to(denied) }, 1),
+            from_gnb(&to(denied), 2),
+            in_tunnel(TEID + 2, 1, &to(denied).octets()),
+        ];
+        for frame in leaving {
+            bench.expect_as_it_came(N3, &frame, SOFTWARE);
+        }
+        bench.expect_as_it_came(N6, &ip(&from(open).octets()), SOFTWARE_N6);
+        bench.expect_as_it_came(N6, &ip(&V4 { dst: [10, 45, 9, 9], ..from(denied) }.octets()), SOFTWARE_N6);
+        bench.arm(&up, 1, u32::MAX / 2);
+        bench.expect_as_it_came(N3, &from_gnb(&to(denied), 1), SOFTWARE);
     });
 }

@@ -20,7 +20,8 @@ use causeway_upf::management::views::{PlacementView, SwitchView};
 
 use crate::common::namespace::{in_namespace, ip};
 use crate::common::smf::{Session, Smf};
-use crate::common::{PATIENCE, UE, fetch, loopback, metric, packet, until};
+use crate::common::{PATIENCE, UE, fetch, loopback, metric, one_hop_on, packet, until};
+use crate::switch::firewall::{drops, reload, with};
 use crate::switch::{
     DataPlane, GNB, N3, N3_ROUTER, N6, N6_ROUTER, QFI, Served, UPF, configuration_for, in_tunnel,
 };
@@ -150,6 +151,8 @@ struct World {
     /// Of each UE.
     sessions: Vec<Session>,
     sent: u32,
+    /// Packets to servers that no UE reaches.
+    denied: u32,
 }
 
 fn ue(number: usize) -> Ipv4Addr {
@@ -169,14 +172,18 @@ impl World {
 
     /// So many packet threads, with UEs. Sessions are given to the threads by turns.
     fn with_threads(switch: &Served, threads: usize, ues: usize) -> Self {
-        let cables = Cables::lay(switch.switch.clone());
         let mut config = hybrid(switch);
         config.upf.workers.count = WorkerCount::Exactly(threads);
-        let daemon = Daemon::start(&config).unwrap();
+        Self::of(switch, &config, ues)
+    }
+
+    fn of(switch: &Served, config: &Config, ues: usize) -> Self {
+        let cables = Cables::lay(switch.switch.clone());
+        let daemon = Daemon::start(config).unwrap();
         let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
         smf.associate();
         let sessions = (0..ues).map(|number| smf.establish_flow(ue(number), QFI)).collect();
-        Self { daemon, smf, cables, sessions, sent: 0 }
+        Self { daemon, smf, cables, sessions, sent: 0, denied: 0 }
     }
 
     fn payload(&self) -> Vec<u8> {
@@ -194,6 +201,13 @@ impl World {
         assert_eq!((ip.src(), ip.dst()), (ue(number), HOST));
         assert_eq!(Udp::parse(ip.payload()).unwrap().payload(), self.payload());
         ip.ttl()
+    }
+
+    /// A UE sends to a server that it does not reach.
+    fn denied(&mut self, number: usize, server: Ipv4Addr) {
+        let frame = in_tunnel(self.sessions[number].uplink.teid, &packet(ue(number), server, b"denied"));
+        self.cables.switch.receive(N3, &[&OWN[0].0[..], &frame[6..]].concat());
+        self.denied += 1;
     }
 
     /// A packet for a UE arrives at the gNB in this tunnel; returns the hops that it has left.
@@ -366,6 +380,80 @@ fn two_threads_drive_a_switch_in_front() {
             assert_eq!([world.up(number), world.down(number, tunnels(number)[1])], [HOPS - 2; 2]);
             assert_eq!(world.smf.delete(world.sessions[number]), Some((2 * octets, 2 * octets)), "{number}");
         }
+        assert_eq!(world.cables.rest(), []);
+    });
+}
+
+// Input:  four UEs, two in each of two packet threads, behind a switch in front of the UPF and a firewall that denies two servers; packets to
+//         and from a permitted one, and to a denied one; under traffic a reload with other rules, of which one denies that server, too; then
+//         one without a firewall.
+// Output: the switch has the rows of one firewall, once for both threads: those of the first, then those of the second, then none. It drops
+//         what is denied, also while it goes from one firewall to the other; each packet is counted once. All others arrive.
+#[test]
+fn two_threads_share_the_rows_of_a_firewall() {
+    in_namespace("switch::in_front::two_threads_share_the_rows_of_a_firewall", || {
+        let switch = Served::at("127.0.0.1:0".parse().unwrap());
+        let mut config = hybrid(&switch);
+        config.upf.workers.count = WorkerCount::Exactly(2);
+        let of_firewall = config.upf.switch.p4info.as_ref().unwrap();
+        config.upf.switch.p4info = Some(of_firewall.with_file_name("hip4-hybrid-firewall.bmv2.txtpb"));
+        let without = config.upf.clone();
+        let [first, second, both] = [66, 67, 68].map(|host| Ipv4Addr::new(198, 51, 100, host));
+        let denying = |server: Ipv4Addr| {
+            let rules = format!("deny in ip from any to {server}\n      deny in ip from any to {both}\n");
+            with(&without, &format!("    rules: |\n      {rules}"))
+        };
+        config.upf = denying(first);
+        let mut world = World::of(&switch, &config, 4);
+        let all = 0..world.sessions.len();
+        for number in all.clone() {
+            world.smf.forward(world.sessions[number], tunnels(number)[0], GNB);
+        }
+        let rows = || {
+            ["uplink", "uplink_ipv6", "downlink", "downlink_ipv6"]
+                .map(|table| switch.switch.entries_of(&format!("firewall_{table}")))
+        };
+        // Both rules and the default; the two rows of the link, and the default; the defaults.
+        let of_one = [3, 3, 1, 1];
+        until("the switch has the firewall", || rows() == of_one);
+        world.move_to_switch();
+        for number in all.clone() {
+            world.denied(number, first);
+            world.up(number);
+        }
+        until("the switch tells of the drops", || drops(&world.daemon, "firewall_uplink") == 4.0);
+
+        reload(&world.daemon, denying(second));
+        let (begin, mut rounds) = (Instant::now(), 0);
+        // Some rounds more: a thread that comes late would bring rows of the first one back.
+        while rounds < 20 {
+            for number in all.clone() {
+                world.denied(number, both);
+                world.up(number);
+                world.down(number, tunnels(number)[0]);
+            }
+            rounds += u32::from(rows() == of_one);
+            assert!(begin.elapsed() < PATIENCE, "{:?}", rows());
+        }
+        for number in all.clone() {
+            world.denied(number, second);
+            world.up(number);
+        }
+        let denied = f64::from(world.denied);
+        until("each drop is counted", || drops(&world.daemon, "firewall_uplink") == denied);
+
+        reload(&world.daemon, without);
+        until("the firewall is gone", || rows() == [0; 4]);
+        let from = ue(0);
+        let teid = world.sessions[0].uplink.teid;
+        world.move_to_switch();
+        for server in [first, second, both] {
+            let user = packet(from, server, b"permitted");
+            let frame = in_tunnel(teid, &user);
+            switch.switch.receive(N3, &[&OWN[0].0[..], &frame[6..]].concat());
+            assert_eq!(world.cables.next(N6), one_hop_on(user));
+        }
+        assert_eq!(drops(&world.daemon, "firewall_uplink"), denied);
         assert_eq!(world.cables.rest(), []);
     });
 }
