@@ -25,7 +25,7 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     }
 
     // Where responses come from: our number of the queue pair, and the server.
-    action set_pair(bit<8> pair) {
+    action set_pair(bit<NUMBER_WIDTH> pair) {
         meta.pair = pair;
         meta.is_foreign = 0;
     }
@@ -41,7 +41,11 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         }
         actions = { set_pair; foreign; }
         const default_action = foreign();
+#ifdef XPLANE_WALK
+        size = 4 << QUEUE_BITS;
+#else
         size = 64;
+#endif
     }
 
     // The UPF's address of N3 is part of a tunnel's key, but not of that of a UE's address.
@@ -312,6 +316,30 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         }
     }
 
+#ifdef XPLANE_WALK
+    // Where a walk writes the entry of the flow: over that of before, so that there are never two, or where none is.
+    action set_place(bit<32> place) {
+        meta.place = place;
+    }
+
+    table places {
+        key = {
+            meta.first_is : ternary;
+            meta.second_is : ternary;
+            meta.first_is_empty : ternary;
+            meta.second_is_empty : ternary;
+        }
+        actions = { set_place; }
+        const default_action = set_place(2);
+        const entries = {
+            (1, _, _, _) : set_place(0);
+            (_, 1, _, _) : set_place(1);
+            (_, _, 1, _) : set_place(0);
+            (_, _, _, 1) : set_place(1);
+        }
+    }
+#endif
+
     apply {
         hash_ue();
         hash_flow();
@@ -321,6 +349,14 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         generations.apply();
         compare_keys();
         compare_ends();
+#ifdef XPLANE_WALK
+        if (hdr.first_generation_high.word == 0 && hdr.first_generation_low.word == 0) {
+            meta.first_is_empty = 1;
+        }
+        if (hdr.second_generation_high.word == 0 && hdr.second_generation_low.word == 0) {
+            meta.second_is_empty = 1;
+        }
+#endif
         compare_generations();
         first_entry.apply();
         second_entry.apply();
@@ -330,6 +366,9 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         rules.apply();
         routes.apply();
         counted.apply();
+#ifdef XPLANE_WALK
+        places.apply();
+#endif
     }
 }
 

@@ -15,6 +15,22 @@
 #define LOCAL_BITS 15
 #endif
 #define PAIR_BITS 4
+// With XPLANE_WALK flows without an entry are looked up here, so many at a time, each with a ring of so many packets, as powers of two. Each walk has two
+// queue pairs: QUEUE_BITS are two more than WALK_BITS, and WALK_BITS are at least PAIR_BITS. So many packets of a ring are read ahead.
+#ifdef XPLANE_WALK
+#ifndef WALK_BITS
+#define WALK_BITS 8
+#define QUEUE_BITS 10
+#endif
+#ifndef RING_BITS
+#define RING_BITS 5
+#endif
+#define READ_AHEAD 4
+#define NUMBER_WIDTH 16
+#else
+#define QUEUE_BITS PAIR_BITS
+#define NUMBER_WIDTH 8
+#endif
 
 const bit<16> PORT_ROCE = 4791;
 // Operations of reliable connections (IBA clause 9.2).
@@ -28,6 +44,20 @@ const bit<32> RECORD_HEADER = 64;
 const bit<32> RECORD_FRONT = 104;
 const bit<32> RECORD_PACKETS = 88;
 const bit<32> BUCKET_ENTRIES = 320;
+#ifdef XPLANE_WALK
+// In the first record of a bucket of UEs, from the start of the bucket: its actions of 72 octets, and its blocks of five PDRs behind them.
+const bit<32> RECORD_ACTIONS = 1328;
+const bit<32> RECORD_BLOCKS = 1616;
+const bit<32> BLOCK_LENGTH = 140;
+const bit<32> LAST_BLOCK = 2596;
+const bit<32> ACTION_LENGTH = 72;
+const bit<32> ENTRY_LENGTH = 160;
+// Tag, IPv4 header and ports of a packet: what rules look at.
+const bit<32> FIELDS_LENGTH = 32;
+#define UDP_OF_FIELDS 60
+#define UDP_OF_BLOCK 168
+#define UDP_OF_ACTION 100
+#endif
 // Lengths of the UDP datagrams with a record's front, and with its header: these tell such responses from those with a bucket.
 #define UDP_OF_FRONT 132
 #define UDP_OF_HEADER 92
@@ -47,6 +77,14 @@ const bit<8> KIND_HEADER = 4;
 const bit<8> KIND_NAK = 5;
 // For the software, by `outcome`.
 const bit<8> KIND_LEFT = 6;
+#ifdef XPLANE_WALK
+// Responses of walks: the fields of the first packet, the header of the UE's record, a block of PDRs, an action, and a packet that was in the ring.
+const bit<8> KIND_FIELDS = 7;
+const bit<8> KIND_RECORD = 8;
+const bit<8> KIND_BLOCK = 9;
+const bit<8> KIND_ACTION = 10;
+const bit<8> KIND_QUEUED = 11;
+#endif
 
 // What becomes of a frame: the cell of the counter `outcomes`. Those of 3 to 14 are for the software, with this code in the header of its port; 3, 4
 // and 6 as in `contract/reasons.p4`.
@@ -80,6 +118,10 @@ const bit<8> OUTCOME_OLD = 18;
 const bit<8> OUTCOME_DAMAGED = 19;
 // Dropped: no route.
 const bit<8> OUTCOME_NO_EGRESS = 20;
+#ifdef XPLANE_WALK
+// Dropped: the ring of its flow's walk is full.
+const bit<8> OUTCOME_FULL = 21;
+#endif
 #define OUTCOMES 32
 
 // The type of service is one field, and so are flags and offset: Tofino 1 writes them so.
@@ -198,7 +240,20 @@ header counted_h {
     word_h name##_container;
 
 // What the egress side makes requests from: a header in front of the frame on Tofino, metadata on BMv2. `is_saved`: 1 if the state is written back.
+#ifdef XPLANE_WALK
+// The walk, the first place of the ring that is meant, how many packets there are from it on, the octets from the start of the UE's bucket, and the place
+// of the entry in the flow's.
+#define WALK_REQUEST_FIELDS \
+    bit<16> walk; \
+    bit<32> position; \
+    bit<32> waiting; \
+    bit<32> offset; \
+    bit<8> place;
+#else
+#define WALK_REQUEST_FIELDS
+#endif
 #define REQUEST_FIELDS \
+    WALK_REQUEST_FIELDS \
     bit<8> pair; \
     bit<8> is_saved; \
     bit<16> length; \
@@ -222,9 +277,149 @@ header request_h {
 #define COPY_FETCH 3
 #define COPY_SAVE 4
 #define COPY_CLOSE 5
+#ifdef XPLANE_WALK
+// Of walks: a packet into the ring, the fields of the first one, the record's header, a block, an action, an entry, and the packets of the ring from
+// COPY_DRAIN on, of which as many as are there. COPY_SOFTWARE goes to the port of the CPU.
+#define COPY_QUEUE 6
+#define COPY_FIELDS 7
+#define COPY_RECORD 8
+#define COPY_BLOCK 9
+#define COPY_ACTION 10
+#define COPY_ENTRY 11
+#define COPY_DRAIN 12
+#define COPY_DRAIN_2 13
+#define COPY_DRAIN_3 14
+#define COPY_DRAIN_4 15
+#define COPY_SOFTWARE 20
+// The copies of each group.
+#define GROUP_BEGIN 4           // 6, 7
+#define GROUP_JOIN 5            // 6
+#define GROUP_JOIN_DRAIN 6      // 6, 12
+#define GROUP_RECORD 7          // 8
+#define GROUP_BLOCK 8           // 9
+#define GROUP_ACTION 9          // 10
+#define GROUP_ENTRY 10          // 11 to 15
+#define GROUP_RELEASE 11        // 12 to 15
+#define GROUP_FIRST_DRAIN 12    // 1, 2, 3, 12
+#define GROUP_NEXT_DRAIN 13     // 2, 3, 12
+#define GROUP_SOFTWARE_DRAIN 15 // 20 by the port of the CPU, 12
+#endif
 #define GROUP_FIRST 1
 #define GROUP_NEXT 2
 #define STATE_SESSION 2
+
+#ifdef XPLANE_WALK
+// A PDR (28 octets), in the order of its octets.
+#define PDR_HEADERS(n) \
+    octet_h flags##n; \
+    word_h remote##n; \
+    octet_h remote_length##n; \
+    half_h remote_first##n; \
+    half_h remote_last##n; \
+    word_h local##n; \
+    octet_h local_length##n; \
+    half_h local_first##n; \
+    half_h local_last##n; \
+    octet_h protocol##n; \
+    octet_h qfi##n; \
+    octet_h class##n; \
+    octet_h class_mask##n; \
+    word_h rule##n;
+
+// What an entry has in front of its action, and behind it.
+header entry_h {
+    bit<32> generation_high;
+    bit<32> generation_low;
+    bit<32> ue_head;
+    bit<32> ue_word;
+    bit<64> ue_zero;
+    bit<32> ue_prefix;
+    bit<32> ue_local;
+    bit<8> flags;
+    bit<8> protocol;
+    bit<8> dscp;
+    bit<8> qfi;
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<64> src_zero;
+    bit<32> src_prefix;
+    bit<32> src;
+    bit<64> dst_zero;
+    bit<32> dst_prefix;
+    bit<32> dst;
+    bit<32> used_high;
+    bit<32> used_low;
+    bit<8> has_rule;
+    bit<32> rule;
+}
+
+header action_h {
+    bit<576> octets;
+}
+
+header entry_end_h {
+    bit<24> zero;
+}
+
+#define WALK_HEADERS \
+    entry_h entry; \
+    action_h rule_action; \
+    entry_end_h entry_end; \
+    octet_h record_pdrs; \
+    octet_h record_direction; \
+    word_h record_address; \
+    PDR_HEADERS(1) \
+    PDR_HEADERS(2) \
+    PDR_HEADERS(3) \
+    PDR_HEADERS(4) \
+    PDR_HEADERS(5)
+
+#define PDR_METADATA(n) \
+    bit<32> remote_mask##n; \
+    bit<32> local_mask##n; \
+    bit<1> matches##n;
+
+#define WALK_METADATA \
+    bit<32> walk; \
+    bit<1> is_sound; \
+    bit<1> first_is_empty; \
+    bit<1> second_is_empty; \
+    /* The place of a new entry: 0 or 1; 2: none. */ \
+    bit<32> place; \
+    /* Packets of the walk behind this one or before it; all ones: its ring is full. */ \
+    bit<32> count; \
+    bit<32> phase; \
+    bit<32> entered; \
+    bit<32> left; \
+    bit<32> remote; \
+    bit<32> local; \
+    bit<16> remote_port; \
+    bit<16> local_port; \
+    bit<32> both_ports; \
+    /* Protocol, QFI, DSCP with ECN, and flags as in the flow's key, with 128 for a tunnel. */ \
+    bit<32> rest; \
+    bit<32> kept_word; \
+    bit<32> rule; \
+    bit<32> offset; \
+    bit<1> has_ports; \
+    bit<8> match; \
+    /* 1: the packet was in a ring. */ \
+    bit<16> mark; \
+    bit<1> drains; \
+    bit<32> position; \
+    bit<32> waiting; \
+    bit<16> walk_group; \
+    bit<32> time_high; \
+    bit<32> time_low; \
+    PDR_METADATA(1) \
+    PDR_METADATA(2) \
+    PDR_METADATA(3) \
+    PDR_METADATA(4) \
+    PDR_METADATA(5)
+#else
+#define WALK_HEADERS
+#define WALK_METADATA
+#endif
 
 struct xplane_headers_t {
     XPLANE_TARGET_HEADERS
@@ -249,6 +444,7 @@ struct xplane_headers_t {
     counted_h loaded;
     ENTRY_HEADERS(first)
     ENTRY_HEADERS(second)
+    WALK_HEADERS
     XPLANE_TARGET_TRAILERS
 }
 
@@ -274,7 +470,7 @@ struct xplane_metadata_t {
     bit<16> size;
     bit<32> generation_high;
     bit<32> generation_low;
-    bit<8> pair;
+    bit<NUMBER_WIDTH> pair;
     bit<1> is_foreign;
     bit<1> is_damaged;
     // The number of the response in the upper bits, and how many numbers it is behind the last one.
@@ -323,6 +519,7 @@ struct xplane_metadata_t {
     // 1: the frame is the last of its UE in flight.
     bit<1> is_last;
     bit<8> is_saved;
+    WALK_METADATA
     XPLANE_TARGET_METADATA
 }
 

@@ -16,54 +16,17 @@ const bit<32> NOT_LOADED = 0xffffffff;
 const bit<32> COUNT_END = 0x80000000;
 
 control LocalState(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
-    // For each queue pair the number of its last response, and how far that was behind the one before.
-    WORD_PAIRS(responses, 1 << PAIR_BITS, bit<PAIR_BITS>)
+#ifndef XPLANE_WALK
+    WORD_PAIRS(responses, 1 << QUEUE_BITS, bit<QUEUE_BITS>)
+#endif
     // The second half of the UE's key, and its packets in flight.
     WORD_PAIRS(flights, 1 << LOCAL_BITS, local_index_t)
     REGISTER(octets, 1 << LOCAL_BITS, local_index_t, bit<32>)
     REGISTER(packets, 1 << LOCAL_BITS, local_index_t, bit<32>)
 
-    WORD_PAIR_ACTION(responses, note_response, bit<PAIR_BITS>,
-        cell.second = meta.psn - cell.first;
-        cell.first = meta.psn;
-        result = cell.second;
-    )
-
-    action number_response() {
-        REGISTER_EXECUTE(note_response, meta.pair[PAIR_BITS - 1:0], meta.step)
-    }
-
-    table response_numbers {
-        key = {
-            meta.kind : exact;
-            meta.is_foreign : exact;
-            meta.is_damaged : exact;
-        }
-        actions = { number_response; NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            (KIND_BUCKET, 0, 0) : number_response();
-            (KIND_FRONT, 0, 0) : number_response();
-            (KIND_HEADER, 0, 0) : number_response();
-        }
-    }
-
-    action set_order(bit<2> order) {
-        meta.order = order;
-    }
-
-    // One request or two since the last response: a write in front of a read has no response.
-    table orders {
-        key = { meta.step : ternary; }
-        actions = { set_order; }
-        const default_action = set_order(1);
-        const entries = {
-            0x100 &&& 0xffffff00 : set_order(0);
-            0x200 &&& 0xffffff00 : set_order(0);
-            0 &&& 0xffffff00 : set_order(2);
-            0x80000000 &&& 0x80000000 : set_order(2);
-        }
-    }
+#ifndef XPLANE_WALK
+#include "xplane_order.p4"
+#endif
 
     // The UE has the place, or takes it: how many are in flight now; else zero.
     WORD_PAIR_ACTION(flights, arrive, local_index_t,
@@ -239,8 +202,10 @@ control LocalState(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     }
 
     apply {
+#ifndef XPLANE_WALK
         response_numbers.apply();
         orders.apply();
+#endif
         flying.apply();
         counting_octets.apply();
         sums.apply();

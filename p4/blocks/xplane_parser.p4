@@ -160,6 +160,121 @@ state without_ports {
 
 state roce {
     pkt.extract(hdr.bth);
+#ifdef XPLANE_WALK
+    // Our numbers of the queue pairs of walks begin with 0x40, those of their rings with 0x80.
+    transition select(hdr.bth.queue_pair[23:16], hdr.bth.opcode, hdr.outer_udp.length) {
+        (0x40, ROCE_READ_RESPONSE, UDP_OF_HEADER): record;
+        (0x40, ROCE_READ_RESPONSE, UDP_OF_BLOCK): block;
+        (0x40, ROCE_READ_RESPONSE, UDP_OF_ACTION): walk_action;
+        (0x80, ROCE_READ_RESPONSE, UDP_OF_FIELDS): fields;
+        (0x80, ROCE_READ_RESPONSE, _): queued;
+        default: roce_of_pairs;
+    }
+}
+
+state record {
+    pkt.extract(hdr.aeth);
+    pkt.extract(hdr.first_ue_head);
+    pkt.extract(hdr.first_ue_word);
+    pkt.advance(96);
+    pkt.extract(hdr.first_ue_local);
+    pkt.extract(hdr.first_generation_high);
+    pkt.extract(hdr.first_generation_low);
+    pkt.extract(hdr.record_pdrs);
+    pkt.extract(hdr.record_direction);
+    pkt.extract(hdr.record_flags);
+    pkt.extract(hdr.record_address);
+    meta.kind = KIND_RECORD;
+    meta.ue_word = hdr.first_ue_word.word;
+    transition select(hdr.first_ue_head.word) {
+        HEAD_TUNNEL: front_of_tunnel;
+        default: front_of_address;
+    }
+}
+
+#define EXTRACT_PDR(n) \
+    pkt.extract(hdr.flags##n); \
+    pkt.extract(hdr.remote##n); \
+    pkt.extract(hdr.remote_length##n); \
+    pkt.extract(hdr.remote_first##n); \
+    pkt.extract(hdr.remote_last##n); \
+    pkt.extract(hdr.local##n); \
+    pkt.extract(hdr.local_length##n); \
+    pkt.extract(hdr.local_first##n); \
+    pkt.extract(hdr.local_last##n); \
+    pkt.extract(hdr.protocol##n); \
+    pkt.extract(hdr.qfi##n); \
+    pkt.extract(hdr.class##n); \
+    pkt.extract(hdr.class_mask##n); \
+    pkt.extract(hdr.rule##n); \
+    pkt.advance(8);
+
+state block {
+    pkt.extract(hdr.aeth);
+    EXTRACT_PDR(1)
+    EXTRACT_PDR(2)
+    EXTRACT_PDR(3)
+    EXTRACT_PDR(4)
+    EXTRACT_PDR(5)
+    meta.kind = KIND_BLOCK;
+    transition accept;
+}
+
+state walk_action {
+    pkt.extract(hdr.aeth);
+    pkt.extract(hdr.rule_action);
+    meta.kind = KIND_ACTION;
+    transition accept;
+}
+
+// The switch has stored none but its own packets.
+state fields {
+    pkt.extract(hdr.aeth);
+    pkt.extract(hdr.tag);
+    pkt.extract(hdr.user_ipv4);
+    pkt.extract(hdr.ports);
+    meta.kind = KIND_FIELDS;
+    meta.key_kind = hdr.tag.kind;
+    meta.qfi = hdr.tag.qfi;
+    meta.ue_word = hdr.tag.word;
+    meta.protocol = hdr.user_ipv4.protocol;
+    meta.tos = hdr.user_ipv4.tos;
+    meta.src = hdr.user_ipv4.src;
+    meta.dst = hdr.user_ipv4.dst;
+    transition select(hdr.user_ipv4.protocol) {
+        PROTOCOL_TCP: fields_with_ports;
+        PROTOCOL_UDP: fields_with_ports;
+        default: fields_without_ports;
+    }
+}
+
+state fields_with_ports {
+    meta.flags = 5;
+    meta.src_port = hdr.ports.src;
+    meta.dst_port = hdr.ports.dst;
+    transition accept;
+}
+
+state fields_without_ports {
+    meta.flags = 1;
+    transition accept;
+}
+
+state queued {
+    pkt.extract(hdr.aeth);
+    meta.kind = KIND_QUEUED;
+    pkt.extract(hdr.tag);
+    meta.qfi = hdr.tag.qfi;
+    meta.ue_word = hdr.tag.word;
+    meta.mark = 1;
+    transition select(hdr.tag.kind) {
+        1: of_tunnel;
+        default: of_address;
+    }
+}
+
+state roce_of_pairs {
+#endif
     transition select(hdr.bth.opcode, hdr.outer_udp.length) {
         (ROCE_READ_RESPONSE, UDP_OF_FRONT): front;
         (ROCE_READ_RESPONSE, UDP_OF_HEADER): header_alone;
@@ -263,11 +378,17 @@ state header_alone {
 
 state bucket {
     pkt.extract(hdr.aeth);
+#ifdef XPLANE_WALK
+    meta.kind = KIND_BUCKET;
+#endif
     EXTRACT_ENTRY(first)
     EXTRACT_ENTRY(second)
     pkt.extract(hdr.tag);
     meta.qfi = hdr.tag.qfi;
     meta.ue_word = hdr.tag.word;
+#ifdef XPLANE_WALK
+    meta.mark = hdr.tag.network;
+#endif
     transition select(hdr.tag.kind) {
         1: of_tunnel;
         default: of_address;
@@ -319,7 +440,9 @@ state stored_user {
 
 state stored_with_ports {
     pkt.extract(hdr.ports);
+#ifndef XPLANE_WALK
     meta.kind = KIND_BUCKET;
+#endif
     meta.flags = 5;
     meta.src_port = hdr.ports.src;
     meta.dst_port = hdr.ports.dst;
@@ -327,7 +450,9 @@ state stored_with_ports {
 }
 
 state stored_without_ports {
+#ifndef XPLANE_WALK
     meta.kind = KIND_BUCKET;
+#endif
     meta.flags = 1;
     transition XPLANE_REST;
 }

@@ -3,16 +3,69 @@
 #ifndef CAUSEWAY_XPLANE_REQUESTS
 #define CAUSEWAY_XPLANE_REQUESTS
 
+#ifdef XPLANE_WALK
+typedef bit<(WALK_BITS + RING_BITS)> ring_index_t;
+#define RING_BASE , bit<32> ring_base
+#else
+#define RING_BASE
+#endif
+
 control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta) {
     // For each queue pair the number of its last request. The control plane sets it to the one before the first, and behind a NAK to the one before
     // the number that it names: the server takes no other.
-    REGISTER(numbers, 1 << PAIR_BITS, bit<PAIR_BITS>, bit<32>)
+    REGISTER(numbers, 1 << QUEUE_BITS, bit<QUEUE_BITS>, bit<32>)
+#ifdef XPLANE_WALK
+    // Octets of the packets in rings.
+    REGISTER(lengths, 1 << (WALK_BITS + RING_BITS), ring_index_t, bit<32>)
+
+    REGISTER_ACTION(lengths, set_length, ring_index_t, bit<32>,
+        cell = (bit<32>)meta.request.length;
+        result = cell;
+    )
+
+    REGISTER_ACTION(lengths, see_length, ring_index_t, bit<32>,
+        result = cell;
+    )
+
+    // The queue pair of a copy: the UE's, that of the walk, or that of its ring.
+    action queue_of_ue() {
+        meta.queue = (bit<16>)meta.request.pair;
+    }
+
+    action queue_of_walk() {
+        meta.queue = meta.request.walk | (1 << WALK_BITS);
+    }
+
+    action queue_of_ring(bit<32> ahead) {
+        meta.queue = meta.request.walk | (2 << WALK_BITS);
+        meta.position = meta.request.position + ahead;
+        meta.ahead = ahead;
+    }
+
+    table queues {
+        key = { meta.copy : exact; }
+        actions = { queue_of_ue; queue_of_walk; queue_of_ring; }
+        const default_action = queue_of_ue();
+        const entries = {
+            COPY_QUEUE : queue_of_ring(0);
+            COPY_FIELDS : queue_of_ring(0);
+            COPY_RECORD : queue_of_walk();
+            COPY_BLOCK : queue_of_walk();
+            COPY_ACTION : queue_of_walk();
+            COPY_ENTRY : queue_of_ring(0);
+            COPY_DRAIN : queue_of_ring(0);
+            COPY_DRAIN_2 : queue_of_ring(1);
+            COPY_DRAIN_3 : queue_of_ring(2);
+            COPY_DRAIN_4 : queue_of_ring(3);
+        }
+    }
+#endif
 
     COPY(length_copy)
     // Packets that are dropped since their frame is short, by queue pair.
     COUNTER(short_frames, 1 << PAIR_BITS, bit<PAIR_BITS>)
 
-    REGISTER_ACTION(numbers, next, bit<PAIR_BITS>, bit<32>,
+    REGISTER_ACTION(numbers, next, bit<QUEUE_BITS>, bit<32>,
         cell = cell + 1;
         result = cell;
     )
@@ -60,6 +113,44 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
         meta.udp_more = meta.request.length;
     }
 
+#ifdef XPLANE_WALK
+    // In the UE's bucket where the walk says.
+    action of_walk(bit<32> octets) {
+        of_ue(ROCE_READ_REQUEST, meta.request.offset, octets, 36 + XPLANE_CRC);
+    }
+
+    // Places of rings have 2,056 octets: 2^11 + 2^3.
+    action of_ring(bit<8> opcode, bit<32> octets, bit<16> udp_octets) {
+        open_headers();
+        meta.is_request = 1;
+        meta.opcode = opcode;
+        meta.a = meta.ring_place << 11;
+        meta.b = meta.ring_place << 3;
+        meta.c = 0;
+        meta.d = 0;
+        meta.octets = octets;
+        meta.more = 0;
+        meta.udp_octets = udp_octets;
+        meta.udp_more = 0;
+    }
+
+    action of_queued() {
+        of_ring(ROCE_WRITE_ONLY, 8, 44 + XPLANE_CRC);
+        meta.more = (bit<32>)meta.request.length;
+        meta.udp_more = meta.request.length;
+    }
+
+    action of_drained() {
+        of_ring(ROCE_READ_REQUEST, 8, 36 + XPLANE_CRC);
+        meta.more = meta.queued_length;
+    }
+
+    action of_entry() {
+        of_flow(ROCE_WRITE_ONLY, ENTRY_LENGTH, 196 + XPLANE_CRC);
+        meta.more = 0;
+    }
+#endif
+
     action not_sent() {
         meta.is_request = 1;
         meta.is_unsent = 1;
@@ -77,9 +168,25 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
             meta.request.is_saved : ternary;
             meta.lacking : ternary;
         }
+#ifdef XPLANE_WALK
+        actions = { of_ue; of_flow; of_packet; of_walk; of_ring; of_queued; of_drained; of_entry; not_sent; short_frame; NoAction; }
+#else
         actions = { of_ue; of_flow; of_packet; not_sent; short_frame; NoAction; }
+#endif
         const default_action = NoAction();
         const entries = {
+#ifdef XPLANE_WALK
+            (COPY_QUEUE, _, _) : of_queued();
+            (COPY_FIELDS, _, _) : of_ring(ROCE_READ_REQUEST, FIELDS_LENGTH, 36 + XPLANE_CRC);
+            (COPY_RECORD, _, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_HEADER, 36 + XPLANE_CRC);
+            (COPY_BLOCK, _, _) : of_walk(BLOCK_LENGTH);
+            (COPY_ACTION, _, _) : of_walk(ACTION_LENGTH);
+            (COPY_ENTRY, _, _) : of_entry();
+            (COPY_DRAIN, _, _) : of_drained();
+            (COPY_DRAIN_2, _, _) : of_drained();
+            (COPY_DRAIN_3, _, _) : of_drained();
+            (COPY_DRAIN_4, _, _) : of_drained();
+#endif
             // UDP 8, BTH 12, RETH 16 octets, and the CRC where there is one.
             (COPY_LOAD, _, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_FRONT, 36 + XPLANE_CRC);
             (COPY_STORE, _, 0) : of_packet(ROCE_WRITE_ONLY, 8, 44 + XPLANE_CRC);
@@ -94,7 +201,7 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
 
     // The other end of a queue pair, and where its tables begin, and the packet of the first flow bucket; `remote` is its number there.
     action peer(mac_t neighbour, mac_t source, bit<32> address, bit<32> own, bit<16> port, bit<24> remote, bit<32> key,
-        bit<32> base_high, bit<32> ue_base, bit<32> flow_base, bit<32> packet_base) {
+        bit<32> base_high, bit<32> ue_base, bit<32> flow_base, bit<32> packet_base RING_BASE) {
         hdr.ethernet.dst = neighbour;
         hdr.ethernet.src = source;
         hdr.outer_ipv4.src = own;
@@ -106,14 +213,21 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
         meta.ue_base = ue_base;
         meta.flow_base = flow_base;
         meta.packet_base = packet_base;
+#ifdef XPLANE_WALK
+        meta.ring_base = ring_base;
+#endif
         meta.has_peer = 1;
     }
 
     table peers {
+#ifdef XPLANE_WALK
+        key = { meta.queue : exact; }
+#else
         key = { meta.request.pair : exact; }
+#endif
         actions = { peer; NoAction; }
         const default_action = NoAction();
-        size = 1 << PAIR_BITS;
+        size = 1 << QUEUE_BITS;
     }
 
     // Each step is an action of its own: a stage adds two numbers.
@@ -140,15 +254,38 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
         meta.base = meta.packet_base;
     }
 
+#ifdef XPLANE_WALK
+    action of_rings() {
+        meta.base = meta.ring_base;
+    }
+#endif
+
     table bases {
         key = { meta.copy : exact; }
+#ifdef XPLANE_WALK
+        actions = { of_ues; of_flows; of_packets; of_rings; }
+#else
         actions = { of_ues; of_flows; of_packets; }
+#endif
         const default_action = of_ues();
         const entries = {
+#ifdef XPLANE_WALK
+            COPY_QUEUE : of_rings();
+            COPY_FIELDS : of_rings();
+            COPY_ENTRY : of_flows();
+            COPY_DRAIN : of_rings();
+            COPY_DRAIN_2 : of_rings();
+            COPY_DRAIN_3 : of_rings();
+            COPY_DRAIN_4 : of_rings();
+#endif
             COPY_STORE : of_packets();
             COPY_FETCH : of_flows();
         }
+#ifdef XPLANE_WALK
+        size = 16;
+#else
         size = 8;
+#endif
     }
 
     action add_base() {
@@ -177,18 +314,42 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
 
     apply {
         COPY_OF(length_copy, meta.more, ((bit<32>)meta.request.length))
+#ifdef XPLANE_WALK
+        queues.apply();
+        meta.ring_place = ((bit<32>)meta.request.walk << RING_BITS) | (meta.position & ((1 << RING_BITS) - 1));
+        if (meta.copy == COPY_QUEUE) {
+            REGISTER_EXECUTE(set_length, (ring_index_t)meta.ring_place, meta.queued_length)
+        } else {
+            REGISTER_EXECUTE(see_length, (ring_index_t)meta.ring_place, meta.queued_length)
+        }
+#endif
         kinds.apply();
+#ifdef XPLANE_WALK
+        // No packet is at that place.
+        if (meta.copy >= COPY_DRAIN && meta.copy <= COPY_DRAIN_4 && meta.ahead >= meta.request.waiting) {
+            not_sent();
+        }
+#endif
         peers.apply();
         XPLANE_PADDING
         add_terms();
         add_sums();
         bases.apply();
         add_base();
+#ifdef XPLANE_WALK
+        if (meta.copy == COPY_ENTRY && meta.request.place == 1) {
+            meta.address = meta.address + ENTRY_LENGTH;
+        }
+#endif
         if (meta.is_request == 1) {
             if (meta.is_unsent == 0 && meta.has_peer == 1) {
                 build();
                 // AckReq is not set: the response to the read behind a write acknowledges it.
+#ifdef XPLANE_WALK
+                REGISTER_EXECUTE(next, meta.queue[QUEUE_BITS - 1:0], meta.psn)
+#else
                 REGISTER_EXECUTE(next, meta.request.pair[PAIR_BITS - 1:0], meta.psn)
+#endif
                 hdr.bth.psn = meta.psn & 0xffffff;
                 if (meta.copy == COPY_SAVE) {
                     hdr.counted.setValid();

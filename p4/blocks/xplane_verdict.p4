@@ -19,6 +19,9 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         hdr.outer_udp.setInvalid();
         hdr.bth.setInvalid();
         hdr.aeth.setInvalid();
+#ifdef XPLANE_WALK
+        hdr.tag.network = 0;
+#endif
     }
 
     action drop(bit<8> outcome) {
@@ -36,7 +39,11 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         hdr.tag.setValid();
         hdr.tag.kind = meta.key_kind;
         hdr.tag.qfi = meta.qfi;
+#ifdef XPLANE_WALK
+        hdr.tag.network = meta.mark;
+#else
         hdr.tag.network = 0;
+#endif
         hdr.tag.word = meta.ue_word;
         REQUEST.length = meta.size;
     }
@@ -78,6 +85,17 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         actions = { left; left_from_memory; drop; ask_first; ask_next; forward; NoAction; }
         const default_action = NoAction();
         const entries = {
+#ifdef XPLANE_WALK
+#define UNSOUND(kind) \
+            (kind, 1, _, _, _, _, _, _, _, _, _) : drop(OUTCOME_FOREIGN); \
+            (kind, _, 1, _, _, _, _, _, _, _, _) : drop(OUTCOME_DAMAGED); \
+            (kind, _, _, 2, _, _, _, _, _, _, _) : drop(OUTCOME_OLD);
+            UNSOUND(KIND_FIELDS)
+            UNSOUND(KIND_RECORD)
+            UNSOUND(KIND_BLOCK)
+            UNSOUND(KIND_ACTION)
+            UNSOUND(KIND_QUEUED)
+#endif
             (KIND_USER, _, 1, _, _, _, _, _, _, _, _) : left(OUTCOME_RULE);
             (KIND_USER, _, _, _, 0, _, _, _, _, _, _) : left(OUTCOME_COLLISION);
             (KIND_USER, _, _, _, 1, _, _, _, _, _, _) : ask_first();
@@ -226,9 +244,40 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         }
     }
 
+#ifdef XPLANE_WALK
+    // The requests of a walk, which a response has made.
+    action walk_on() {
+        meta.outcome = OUTCOME_MEMORY;
+        XPLANE_GROUP = meta.walk_group;
+        REQUEST.length = meta.size;
+    }
+#endif
+
     apply {
         saves.apply();
+#ifdef XPLANE_WALK
+        if (meta.walk_group != 0) {
+            walk_on();
+        } else if (meta.count == FULL) {
+            drop(OUTCOME_FULL);
+        } else if (meta.mark == 1 && meta.kind == KIND_USER && meta.flights == 0) {
+            left_from_memory(OUTCOME_COLLISION);
+            if (meta.drains == 1) {
+                XPLANE_GROUP = GROUP_SOFTWARE_DRAIN;
+            }
+        } else {
+            verdict.apply();
+            if (meta.drains == 1) {
+                if (meta.flights == 1) {
+                    XPLANE_GROUP = GROUP_FIRST_DRAIN;
+                } else {
+                    XPLANE_GROUP = GROUP_NEXT_DRAIN;
+                }
+            }
+        }
+#else
         verdict.apply();
+#endif
         tunnels.apply();
         hops.apply();
         ends.apply();
@@ -238,7 +287,12 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
 
 control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta TARGET_PARAMS) {
     FlowLookup() flows;
+#ifdef XPLANE_WALK
+    ResponseOrder() order;
+    Walk() walks;
+#else
     LocalState() local_state;
+#endif
     XPlaneVerdict() verdict;
     COPY(ue_copy)
     COPY(flow_copy)
@@ -256,7 +310,12 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         meta.ecn = meta.tos & 3;
         meta.psn = hdr.bth.psn << 8;
         flows.apply(hdr, meta);
+#ifdef XPLANE_WALK
+        order.apply(hdr, meta);
+        walks.apply(hdr, meta);
+#else
         local_state.apply(hdr, meta);
+#endif
         verdict.apply(hdr, meta TARGET_ARGUMENTS);
         copy_ue();
         copy_flow();
@@ -264,6 +323,13 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         REQUEST.packets = meta.packets_now;
         REQUEST.octets = meta.octets_now;
         REQUEST.is_saved = meta.is_saved;
+#ifdef XPLANE_WALK
+        REQUEST.walk = (bit<16>)meta.walk;
+        REQUEST.position = meta.position;
+        REQUEST.waiting = meta.waiting;
+        REQUEST.offset = meta.offset;
+        REQUEST.place = (bit<8>)meta.place;
+#endif
     }
 }
 

@@ -29,6 +29,7 @@ header invariant_crc_h {
 #include "../blocks/xplane_headers.p4"
 #include "../blocks/xplane_flows.p4"
 #include "../blocks/xplane_local_state.p4"
+#include "../blocks/xplane_walk.p4"
 #include "../blocks/xplane_verdict.p4"
 
 #define XPLANE_CHECK_USER
@@ -112,7 +113,27 @@ struct xplane_requests_t {
     bit<32> psn;
     bit<1> is_dropped;
     bit<8> flags;
+#ifdef XPLANE_WALK
+    // Of the ring: the packet's position, how far ahead it is of the request's, its place in all rings, and its octets there.
+    bit<16> queue;
+    bit<32> position;
+    bit<32> ahead;
+    bit<32> ring_place;
+    bit<32> queued_length;
+    bit<32> ring_base;
+#endif
 }
+
+// Copies that have the packet.
+#ifdef XPLANE_WALK
+#define HAS_PACKET(copy) (copy == COPY_STORE || copy == COPY_QUEUE)
+#define LACKS_PACKET(copy) (copy != COPY_STORE && copy != COPY_QUEUE)
+#define IS_REQUEST(copy) (copy != 0 && copy != COPY_SOFTWARE)
+#else
+#define HAS_PACKET(copy) copy == COPY_STORE
+#define LACKS_PACKET(copy) copy != COPY_STORE
+#define IS_REQUEST(copy) copy != 0
+#endif
 
 #define XPLANE_BTH_FLAGS meta.flags
 // With XPLANE_BARE requests are those of Tofino 1: neither pad octets nor a CRC.
@@ -124,7 +145,7 @@ struct xplane_requests_t {
 // Octets up to a multiple of four: their number is in the flags, behind the state of path migration.
 #define XPLANE_PADDING \
     meta.flags = 0x40; \
-    if (meta.copy == COPY_STORE) { \
+    if (HAS_PACKET(meta.copy)) { \
         bit<16> missing = (16w0 - meta.request.length) & 3; \
         meta.udp_octets = meta.udp_octets + missing; \
         meta.flags = 0x40 | (bit<8>)(missing << 4); \
@@ -144,6 +165,13 @@ struct xplane_requests_t {
     hdr.tag.kind, hdr.tag.qfi, hdr.tag.network, hdr.tag.word, \
     hdr.user_ipv4.version_ihl, hdr.user_ipv4.tos, hdr.user_ipv4.length, hdr.user_ipv4.identification, \
     hdr.user_ipv4.fragment, hdr.user_ipv4.ttl, hdr.user_ipv4.protocol, hdr.user_ipv4.checksum, hdr.user_ipv4.src, hdr.user_ipv4.dst
+#ifdef XPLANE_WALK
+#define CRC_OF_ENTRY \
+    hdr.entry.generation_high, hdr.entry.generation_low, hdr.entry.ue_head, hdr.entry.ue_word, hdr.entry.ue_zero, hdr.entry.ue_prefix, \
+    hdr.entry.ue_local, hdr.entry.flags, hdr.entry.protocol, hdr.entry.dscp, hdr.entry.qfi, hdr.entry.src_port, hdr.entry.dst_port, \
+    hdr.entry.src_zero, hdr.entry.src_prefix, hdr.entry.src, hdr.entry.dst_zero, hdr.entry.dst_prefix, hdr.entry.dst, \
+    hdr.entry.used_high, hdr.entry.used_low, hdr.entry.has_rule, hdr.entry.rule, hdr.rule_action.octets, hdr.entry_end.zero
+#endif
 #define CRC(...) hash(crc, HashAlgorithm.crc32, (bit<32>)0, { __VA_ARGS__ }, (bit<64>)0x100000000);
 
 control XPlaneEgressMain(
@@ -161,7 +189,7 @@ control XPlaneEgressMain(
     }
 
     apply {
-        if (standard_metadata.egress_rid != 0) {
+        if (IS_REQUEST(standard_metadata.egress_rid)) {
             request.copy = standard_metadata.egress_rid;
             request.request = meta.request;
             request.is_request = 0;
@@ -170,6 +198,13 @@ control XPlaneEgressMain(
             request.is_short = 0;
             request.lacking = 0;
             request.is_dropped = 0;
+#ifdef XPLANE_WALK
+            if (request.copy != COPY_ENTRY) {
+                hdr.entry.setInvalid();
+                hdr.rule_action.setInvalid();
+                hdr.entry_end.setInvalid();
+            }
+#endif
             requests.apply(hdr, request);
             hdr.cpu.setInvalid();
             hdr.gtpu.setInvalid();
@@ -179,11 +214,11 @@ control XPlaneEgressMain(
                 mark_to_drop(standard_metadata);
             }
 #ifdef XPLANE_BARE
-            if (request.copy != COPY_STORE) {
+            if (LACKS_PACKET(request.copy)) {
                 without_user_packet();
             }
 #else
-            if (request.copy == COPY_STORE) {
+            if (HAS_PACKET(request.copy)) {
                 if (request.flags == 0x40) {
                     if (hdr.ports.isValid()) {
                         CRC(CRC_FRONT, CRC_OF_USER, hdr.ports.src, hdr.ports.dst, hdr.rest.octets)
@@ -223,6 +258,11 @@ control XPlaneEgressMain(
                 }
             } else {
                 without_user_packet();
+#ifdef XPLANE_WALK
+                if (request.copy == COPY_ENTRY) {
+                    CRC(CRC_FRONT, CRC_OF_ENTRY)
+                } else
+#endif
                 if (request.copy == COPY_SAVE) {
                     CRC(CRC_FRONT, hdr.counted.packets_high, hdr.counted.packets_low, hdr.counted.octets_high, hdr.counted.octets_low)
                 } else {
@@ -279,6 +319,11 @@ control XPlaneDeparser(packet_out pkt, in xplane_headers_t hdr) {
         pkt.emit(hdr.reth);
         pkt.emit(hdr.aeth);
         pkt.emit(hdr.counted);
+#ifdef XPLANE_WALK
+        pkt.emit(hdr.entry);
+        pkt.emit(hdr.rule_action);
+        pkt.emit(hdr.entry_end);
+#endif
         pkt.emit(hdr.tag);
         pkt.emit(hdr.user_ipv4);
         pkt.emit(hdr.ports);

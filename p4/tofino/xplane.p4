@@ -1,5 +1,9 @@
 // Profile `xplane` for Tofino 1: a flow table and the state of UEs in external memory.
 
+#ifdef XPLANE_WALK
+#error "XPLANE_WALK is for BMv2: docs/xplane.md says what it would take on Tofino 1"
+#endif
+
 #include <core.p4>
 #include <tna.p4>
 #include "target.p4"

@@ -26,7 +26,7 @@ use causeway_types::{
 use causeway_xplane::flows::FlowEntry;
 use causeway_xplane::state::{Account, UeState};
 use causeway_xplane::ue_table::{RuleRef, UeHeader};
-use causeway_xplane::{Action, Awaited, Fields, PipelineConfig, Sizes, UeKey, XPlane};
+use causeway_xplane::{Action, Awaited, Fields, Pipeline, PipelineConfig, Sizes, UeKey, XPlane};
 
 use crate::bmv2::{SimpleSwitch, is_inside, run_inside};
 use crate::frames::{GNB, SERVER, UE, UPF_N3, V4};
@@ -35,17 +35,17 @@ use crate::runtime::octets;
 use crate::thrift::{Thrift, Value};
 use crate::{CPU, N3, N6};
 
-const MEMORY: u16 = 3;
+pub(crate) const MEMORY: u16 = 3;
 const SWITCH_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 65);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 66);
 const CONTROLLER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 67);
 const SOFTWARE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 68);
 const ROCE: u16 = 4791;
 const RKEY: Rkey = Rkey(7);
-const BASE: u64 = 0x1_0000_1000;
+pub(crate) const BASE: u64 = 0x1_0000_1000;
 /// Tables of 256 buckets each.
 const BITS: u32 = 8;
-const SIZES: Sizes = Sizes {
+pub(crate) const SIZES: Sizes = Sizes {
     ue_buckets: 1 << BITS,
     flow_buckets: 1 << BITS,
     rings: 4,
@@ -53,19 +53,19 @@ const SIZES: Sizes = Sizes {
     paging_rings: 0,
     paging_ring: 0,
 };
-const PAIRS: u32 = 16;
-const GENERATION: u64 = 0x5_0000_0003;
-const TEID: u32 = 0x2d_0007;
+pub(crate) const PAIRS: u32 = 16;
+pub(crate) const GENERATION: u64 = 0x5_0000_0003;
+pub(crate) const TEID: u32 = 0x2d_0007;
 const MEMORY_MACS: [u8; 12] = [2, 0, 0, 0, 0, 6, 2, 0, 0, 0, 0, 5];
 const HOP_MACS: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
 
 // Cells of the counter `outcomes`, and codes on the CPU port: p4/blocks/xplane_headers.p4.
-const FORWARDED: i32 = 0;
-const MISS: i32 = 8;
-const STALE: i32 = 9;
-const COLLISION: i32 = 10;
+pub(crate) const FORWARDED: i32 = 0;
+pub(crate) const MISS: i32 = 8;
+pub(crate) const STALE: i32 = 9;
+pub(crate) const COLLISION: i32 = 10;
 const ACCOUNT: i32 = 12;
-const GAP: i32 = 13;
+pub(crate) const GAP: i32 = 13;
 const NAK: i32 = 14;
 const FOREIGN: i32 = 17;
 const OLD: i32 = 18;
@@ -73,24 +73,24 @@ const DAMAGED: i32 = 19;
 
 /// A UE in one direction: kind of its key, and TEID or address.
 #[derive(Clone, Copy)]
-struct Ue {
-    kind: u8,
-    word: u32,
+pub(crate) struct Ue {
+    pub(crate) kind: u8,
+    pub(crate) word: u32,
 }
 
-const UPLINK: Ue = Ue { kind: 1, word: TEID };
-const DOWNLINK: Ue = Ue { kind: 3, word: u32::from_be_bytes(UE) };
+pub(crate) const UPLINK: Ue = Ue { kind: 1, word: TEID };
+pub(crate) const DOWNLINK: Ue = Ue { kind: 3, word: u32::from_be_bytes(UE) };
 
 impl Ue {
-    fn bucket(self) -> u32 {
+    pub(crate) fn bucket(self) -> u32 {
         SIZES.ue_bucket(&self.key()) as u32
     }
 
-    fn pair(self) -> u32 {
+    pub(crate) fn pair(self) -> u32 {
         self.key().queue_pair(PAIRS.into()) as u32
     }
 
-    fn key(self) -> UeKey {
+    pub(crate) fn key(self) -> UeKey {
         let key = match self.kind {
             1 => LookupKey::Tunnel { teid: Teid::new(self.word).unwrap(), local: UPF_N3.into() },
             _ => LookupKey::Ipv4 { network: 0, ue: self.word.into() },
@@ -98,17 +98,24 @@ impl Ue {
         UeKey::new(&key).unwrap()
     }
 
-    fn flow_bucket(self, packet: &V4, qfi: u8) -> u64 {
+    pub(crate) fn flow_bucket(self, packet: &V4, qfi: u8) -> u64 {
         SIZES.flow_bucket(&self.key(), &fields(packet, Some(qfi)).key(), PAIRS.into())
     }
 
+    /// The walk of a flow: the first bits of its hash, which is its bucket among as many as there are hashes.
+    pub(crate) fn walk(self, packet: &V4, qfi: u8) -> u32 {
+        let sizes = Sizes { flow_buckets: u64::from(PAIRS) << 32, ..SIZES };
+        let bucket = sizes.flow_bucket(&self.key(), &fields(packet, Some(qfi)).key(), PAIRS.into());
+        ((bucket / u64::from(PAIRS)) >> (32 - WALK_BITS)) as u32
+    }
+
     /// What is in front of a packet in memory.
-    fn tag(self, qfi: u8) -> Vec<u8> {
+    pub(crate) fn tag(self, qfi: u8) -> Vec<u8> {
         [&[self.kind, qfi, 0, 0][..], &self.word.to_be_bytes()].concat()
     }
 }
 
-fn topology() -> Topology {
+pub(crate) fn topology() -> Topology {
     Topology {
         gtpu: vec![GtpuEndpoint::new(IpAddr::from(UPF_N3).into())],
         networks: vec![Network::new(NetworkInstance::new("internet"), vec!["10.45.0.0/16".parse().unwrap()])],
@@ -116,7 +123,7 @@ fn topology() -> Topology {
     }
 }
 
-fn to_network() -> SendAction {
+pub(crate) fn to_network() -> SendAction {
     SendAction {
         egress: Egress::Ip { network: NetworkInstance::new("internet") },
         header: Vec::new(),
@@ -129,7 +136,7 @@ fn to_network() -> SendAction {
 }
 
 /// Into the tunnel 0x1234 of the gNB, with QFI 9.
-fn to_gnb() -> SendAction {
+pub(crate) fn to_gnb() -> SendAction {
     SendAction {
         egress: Egress::Gtpu {
             local: UPF_N3.into(),
@@ -143,7 +150,7 @@ fn to_gnb() -> SendAction {
     }
 }
 
-fn fields(packet: &V4, qfi: Option<u8>) -> Fields {
+pub(crate) fn fields(packet: &V4, qfi: Option<u8>) -> Fields {
     let port = |at: usize| u16::from_be_bytes([packet.payload[at], packet.payload[at + 1]]);
     Fields {
         src: packet.src.into(),
@@ -155,7 +162,7 @@ fn fields(packet: &V4, qfi: Option<u8>) -> Fields {
     }
 }
 
-fn entry(ue: Ue, packet: &V4, qfi: Option<u8>, generation: u64, action: SendAction) -> Vec<u8> {
+pub(crate) fn entry(ue: Ue, packet: &V4, qfi: Option<u8>, generation: u64, action: SendAction) -> Vec<u8> {
     let rule = RuleRef { account: 0, meters: 0, action: 0, reports_drops: false, counts_drops: false };
     let action = Action::new(&RuleAction::Send(action), &topology());
     let rule = Some((rule, action));
@@ -163,7 +170,7 @@ fn entry(ue: Ue, packet: &V4, qfi: Option<u8>, generation: u64, action: SendActi
         .encode()
 }
 
-fn g_pdu(packet: &V4, teid: u32, qfi: u8) -> Vec<u8> {
+pub(crate) fn g_pdu(packet: &V4, teid: u32, qfi: u8) -> Vec<u8> {
     let user = packet.octets();
     let length = (user.len() as u16 + 8).to_be_bytes();
     let gtpu =
@@ -171,7 +178,7 @@ fn g_pdu(packet: &V4, teid: u32, qfi: u8) -> Vec<u8> {
     ethernet(&V4::udp(GNB, UPF_N3, (2152, 2152), &gtpu).octets())
 }
 
-fn ethernet(packet: &[u8]) -> Vec<u8> {
+pub(crate) fn ethernet(packet: &[u8]) -> Vec<u8> {
     [&HOP_MACS[..], &[8, 0], packet].concat()
 }
 
@@ -187,7 +194,7 @@ fn roce_frame(macs: &[u8], from: SocketAddr, to: SocketAddr, datagram: &[u8]) ->
 
 /// The memory of the server, by a client beside it: what is submitted is done.
 #[derive(Debug)]
-struct Memory {
+pub(crate) struct Memory {
     client: Client,
     from: SocketAddr,
     server: Arc<Mutex<Server>>,
@@ -249,31 +256,73 @@ impl Awaited for Memory {
 }
 
 /// A switch, the server behind it, and a client with which records are written.
-struct World {
+pub(crate) struct World {
     switch: SimpleSwitch,
-    thrift: Thrift,
+    pub(crate) thrift: Thrift,
     waiting: BTreeMap<u16, VecDeque<Vec<u8>>>,
     server: Arc<Mutex<Server>>,
     controller: Memory,
     /// The server's numbers of the queue pairs, and the last number that the switch has used there.
-    remote: Vec<Qpn>,
-    psn: Vec<u32>,
-    now: Time,
+    remote: BTreeMap<u32, Qpn>,
+    psn: BTreeMap<u32, u32>,
+    pub(crate) now: Time,
     form: Form,
 }
 
 /// Requests of the switch: as RoCEv2 has them, or without pad octets and CRC, as Tofino 1 sends them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     WithCrc,
     Bare,
+    /// With a CRC; flows without an entry are looked up by the switch.
+    Walks,
 }
 
-fn word(value: u32) -> Value {
+/// Walks at a time, and the packets of a ring, as powers of two.
+const WALK_BITS: u32 = 4;
+pub(crate) const RING_BITS: u32 = 3;
+
+impl Form {
+    /// The queue pairs, as the switch numbers them in its tables, with our numbers on the wire: those of UEs, of walks, and of their rings.
+    fn queue_pairs(self) -> Vec<(u32, u32)> {
+        let of_ues = (0..PAIRS).map(|pair| (pair, 0x100 + pair));
+        let walks = if self == Self::Walks { 0..1 << WALK_BITS } else { 0..0 };
+        let of_walks = walks.flat_map(|walk| {
+            [(1 << WALK_BITS | walk, 0x40_0000 | walk), (2 << WALK_BITS | walk, 0x80_0000 | walk)]
+        });
+        of_ues.chain(of_walks).collect()
+    }
+
+    /// Octets of the memory: rings of the switch are behind the tables.
+    fn octets(self) -> u64 {
+        let rings = if self == Self::Walks { 2056 << (WALK_BITS + RING_BITS) } else { 0 };
+        SIZES.octets() + rings
+    }
+
+    fn number_width(self) -> u8 {
+        if self == Self::Walks { 16 } else { 8 }
+    }
+
+    fn responses(self) -> &'static str {
+        match self {
+            Self::Walks => "XPlaneIngressMain.xplane.order.responses",
+            Self::WithCrc | Self::Bare => RESPONSES,
+        }
+    }
+
+    fn flights(self) -> &'static str {
+        match self {
+            Self::Walks => "XPlaneIngressMain.xplane.walks.local_state.flights",
+            Self::WithCrc | Self::Bare => FLIGHTS,
+        }
+    }
+}
+
+pub(crate) fn word(value: u32) -> Value {
     octets(value.into(), 32)
 }
 
-fn exact(value: u128, width: u8) -> Value {
+pub(crate) fn exact(value: u128, width: u8) -> Value {
     Value::Struct(vec![(1, Value::I32(0)), (2, Value::Struct(vec![(1, octets(value, width))]))])
 }
 
@@ -282,16 +331,21 @@ impl World {
         Self::start_with(Form::WithCrc)
     }
 
-    fn start_with(form: Form) -> Self {
+    pub(crate) fn start_with(form: Form) -> Self {
         let sizes = ["UE_BITS", "FLOW_BITS", "LOCAL_BITS"].map(|name| format!("-D{name}={BITS}"));
         let (name, bare) = match form {
             Form::WithCrc => ("xplane", vec![]),
             Form::Bare => ("xplane-bare", vec!["-DXPLANE_BARE".to_owned()]),
+            Form::Walks => {
+                let bits = [("WALK", WALK_BITS), ("QUEUE", WALK_BITS + 2), ("RING", RING_BITS)];
+                let bits = bits.map(|(name, bits)| format!("-D{name}_BITS={bits}"));
+                ("xplane-walk", [&["-DXPLANE_WALK".to_owned()], &bits[..]].concat())
+            }
         };
         let compiled = compile_main(name, "xplane.p4", &[&sizes[..], &bare].concat());
         let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, MEMORY, CPU]);
         let mut regions = Regions::new();
-        let length = SIZES.octets();
+        let length = form.octets();
         regions.insert(RKEY, Region::new(BASE, length as usize, Rights::all()).unwrap());
         let server = SocketAddr::from((SERVER_ADDRESS, ROCE));
         let (incarnation, rights) = (Incarnation(1), Rights::all());
@@ -306,8 +360,8 @@ impl World {
             waiting: BTreeMap::new(),
             controller: Memory::connect(CONTROLLER, &server, now),
             server,
-            remote: Vec::new(),
-            psn: vec![100; PAIRS as usize],
+            remote: BTreeMap::new(),
+            psn: form.queue_pairs().into_iter().map(|(pair, _)| (pair, 100)).collect(),
             now,
             form,
         };
@@ -316,7 +370,7 @@ impl World {
         world
     }
 
-    fn server(&self) -> MutexGuard<'_, Server> {
+    pub(crate) fn server(&self) -> MutexGuard<'_, Server> {
         self.server.lock().unwrap()
     }
 
@@ -328,17 +382,31 @@ impl World {
         XPlane::new(topology(), Limits::default(), memory, SIZES, base, config)
     }
 
+    /// The pipeline of the crate over the same memory.
+    pub(crate) fn pipeline(&self) -> Pipeline<Memory> {
+        let memory = Memory::connect(SOFTWARE, &self.server, self.now);
+        let base = causeway_memory::Place { rkey: RKEY, address: BASE };
+        let config = PipelineConfig { first_generation: GENERATION, ..PipelineConfig::default() };
+        Pipeline::new(memory, SIZES, base, config)
+    }
+
+    /// Octets of the memory.
+    pub(crate) fn octets(&self, offset: u64, length: usize) -> Vec<u8> {
+        let server = self.server();
+        server.regions().get(RKEY).unwrap().octets()[offset as usize..][..length].to_vec()
+    }
+
     /// The control plane asks for a connection of each queue pair of the switch.
     fn connect(&mut self) {
         let (from, to) = (SocketAddr::from((SWITCH_ADDRESS, ROCE)), SocketAddr::from((SERVER_ADDRESS, ROCE)));
-        for pair in 0..PAIRS {
+        for (pair, own) in self.form.queue_pairs() {
             let request = ConnectRequest {
                 local_communication: pair + 1,
                 service: SERVICE,
-                queue_pair: Qpn::wrapping(0x100 + pair),
+                queue_pair: Qpn::wrapping(own),
                 responder_resources: 0,
                 initiator_depth: 16,
-                first_psn: Psn::wrapping(self.psn[pair as usize] + 1),
+                first_psn: Psn::wrapping(self.psn[&pair] + 1),
                 retries: 0,
                 mtu: Mtu::M4096,
             };
@@ -355,7 +423,7 @@ impl World {
             assert_eq!(self.server().poll_transmit(&mut datagram), Some(from));
             let Transport::Datagram(_, reply) = Packet::parse(&datagram).unwrap().transport else { panic!() };
             let Message::ConnectReply(reply) = Management::parse(reply).unwrap().message else { panic!() };
-            self.remote.push(reply.queue_pair);
+            self.remote.insert(pair, reply.queue_pair);
         }
     }
 
@@ -382,12 +450,17 @@ impl World {
     }
 
     /// The UE that has a place in the local state table, and its packets in flight.
-    fn flights(&mut self, ue: Ue) -> (u32, u32) {
-        let cell = self.register(FLIGHTS, ue.bucket());
+    pub(crate) fn flights(&mut self, ue: Ue) -> (u32, u32) {
+        let cell = self.register(self.form.flights(), ue.bucket());
         ((cell >> 32) as u32, cell as u32)
     }
 
-    fn outcomes(&mut self, outcome: i32) -> u64 {
+    /// The control plane ends the entry of a UE in the local state table.
+    pub(crate) fn end_entry(&mut self, ue: Ue) {
+        self.set_register(self.form.flights(), ue.bucket(), 0);
+    }
+
+    pub(crate) fn outcomes(&mut self, outcome: i32) -> u64 {
         let arguments = vec![Value::I32(0), Value::text(OUTCOMES), Value::I32(outcome)];
         let count = self.thrift.call("standard:bm_counter_read", arguments).unwrap();
         count.field(2).and_then(Value::number).unwrap()
@@ -400,11 +473,27 @@ impl World {
                 .call("standard:bm_parse_vset_add", vec![Value::I32(0), set, Value::Text(local.to_vec())]);
         }
         // Copies in the order in which they leave, by the port of the memory.
-        for (group, copies) in [(1, &[1, 2, 3][..]), (2, &[2, 3]), (3, &[4, 5])] {
-            let arguments = vec![Value::I32(0), Value::I32(group)];
+        let walks: &[(i32, &[i32])] = &[
+            (4, &[6, 7]),
+            (5, &[6]),
+            (6, &[6, 12]),
+            (7, &[8]),
+            (8, &[9]),
+            (9, &[10]),
+            (10, &[11, 12, 13, 14, 15]),
+            (11, &[12, 13, 14, 15]),
+            (12, &[1, 2, 3, 12]),
+            (13, &[2, 3, 12]),
+            (15, &[20, 12]),
+        ];
+        let walks = if self.form == Form::Walks { walks } else { &[] };
+        for (group, copies) in [(1, &[1, 2, 3][..]), (2, &[2, 3]), (3, &[4, 5])].iter().chain(walks) {
+            let arguments = vec![Value::I32(0), Value::I32(*group)];
             let handle = self.thrift.call("simple_pre_lag:bm_mc_mgrp_create", arguments).unwrap();
-            for copy in copies {
-                let port = format!("1{}", "0".repeat(MEMORY.into()));
+            for copy in *copies {
+                // That of the software goes to the port of the CPU.
+                let port = if *copy == 20 { CPU } else { MEMORY };
+                let port = format!("1{}", "0".repeat(port.into()));
                 let arguments = vec![Value::I32(0), Value::I32(*copy), Value::text(&port), Value::text("")];
                 let node = self.thrift.call("simple_pre_lag:bm_mc_node_create", arguments).unwrap();
                 let arguments = vec![Value::I32(0), handle.clone(), node];
@@ -421,14 +510,13 @@ impl World {
         self.add("routes", vec![exact(2, 8), exact(0, 32)], "route", to_network);
         let to_gnb = [hop(N3), vec![word(u32::from_be_bytes(UPF_N3))]].concat();
         self.add("routes", vec![exact(3, 8), exact(u32::from_be_bytes(GNB).into(), 32)], "route", to_gnb);
-        for pair in 0..PAIRS {
-            let remote = self.remote[pair as usize].value();
-            let from_server =
-                vec![exact((0x100 + pair).into(), 24), exact(u32::from(SERVER_ADDRESS).into(), 32)];
-            self.add("queue_pairs", from_server, "set_pair", vec![octets(pair.into(), 8)]);
+        for (pair, own) in self.form.queue_pairs() {
+            let (remote, width) = (self.remote[&pair].value(), self.form.number_width());
+            let from_server = vec![exact(own.into(), 24), exact(u32::from(SERVER_ADDRESS).into(), 32)];
+            self.add("queue_pairs", from_server, "set_pair", vec![octets(pair.into(), width)]);
             let bases =
                 [SIZES.record(0, 0), SIZES.entries(0), SIZES.entries(0) + 320].map(|offset| BASE + offset);
-            let data = vec![
+            let mut data = vec![
                 octets(0x0200_0000_0006, 48),
                 octets(0x0200_0000_0005, 48),
                 word(SERVER_ADDRESS.into()),
@@ -441,21 +529,25 @@ impl World {
                 word(bases[1] as u32),
                 word(bases[2] as u32),
             ];
-            self.add("peers", vec![exact(pair.into(), 8)], "peer", data);
-            self.set_register(NUMBERS, pair, self.psn[pair as usize].into());
-            self.set_register(RESPONSES, pair, u64::from(self.psn[pair as usize]) << 40);
+            if self.form == Form::Walks {
+                data.push(word((BASE + SIZES.octets()) as u32));
+            }
+            self.add("peers", vec![exact(pair.into(), width)], "peer", data);
+            let number = self.psn[&pair];
+            self.set_register(NUMBERS, pair, number.into());
+            self.set_register(self.form.responses(), pair, u64::from(number) << 40);
         }
     }
 
     /// The control plane writes into memory.
-    fn write(&mut self, offset: u64, octets: Vec<u8>) {
+    pub(crate) fn write(&mut self, offset: u64, octets: Vec<u8>) {
         let place = causeway_memory::Place { rkey: RKEY, address: BASE + offset };
         self.controller.submit(self.now, QueuePair(0), Operation::write(place, octets)).unwrap();
         assert_eq!(self.controller.poll(self.now).unwrap().result, Ok(Outcome::Written));
     }
 
     /// The record of a UE with one account, which has counted so many packets and octets; its generation on the switch.
-    fn add_ue(&mut self, ue: Ue, packets: u64, octets_before: u64) -> i32 {
+    pub(crate) fn add_ue(&mut self, ue: Ue, packets: u64, octets_before: u64) -> i32 {
         let (side, v4) = (UeSide::Source, Some(UE.into()));
         let named = UeMatch { side, is_named: true, v4, v6: None, has_more: false };
         let direction = if ue.kind == 1 { Direction::Uplink } else { Direction::Downlink };
@@ -473,13 +565,13 @@ impl World {
     }
 
     /// The generation of a UE's bucket; the entry of the table.
-    fn set_generation(&mut self, ue: Ue, number: u64) -> i32 {
+    pub(crate) fn set_generation(&mut self, ue: Ue, number: u64) -> i32 {
         let generation = vec![word((number >> 32) as u32), word(number as u32)];
         self.add("generations", vec![exact(ue.bucket().into(), BITS as u8)], "set_generation", generation)
     }
 
     /// A rule of the UE changes: the generation of its bucket is this one.
-    fn change_generation(&mut self, handle: i32, number: u64) {
+    pub(crate) fn change_generation(&mut self, handle: i32, number: u64) {
         let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.flows.{part}"));
         let data = Value::List(vec![word((number >> 32) as u32), word(number as u32)]);
         let arguments =
@@ -488,7 +580,7 @@ impl World {
     }
 
     /// What the memory has of a UE: packets and octets.
-    fn counted(&self, ue: Ue) -> (u64, u64) {
+    pub(crate) fn counted(&self, ue: Ue) -> (u64, u64) {
         let state = self.state(ue);
         assert_eq!((state.accounts[0].budget, state.accounts[0].idle_limit), (u64::MAX, Span::MAX));
         (state.accounts[0].packets, state.accounts[0].octets)
@@ -506,12 +598,12 @@ impl World {
         UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap()
     }
 
-    fn put(&mut self, port: u16, frame: &[u8]) {
+    pub(crate) fn put(&mut self, port: u16, frame: &[u8]) {
         self.switch.put(port, frame);
     }
 
     /// The next frame that leaves by this port.
-    fn next(&mut self, port: u16) -> Vec<u8> {
+    pub(crate) fn next(&mut self, port: u16) -> Vec<u8> {
         loop {
             if let Some(frame) = self.waiting.entry(port).or_default().pop_front() {
                 return frame;
@@ -532,11 +624,15 @@ impl World {
 
     /// The next request, which must be this one. Returns its frame.
     fn request(&mut self, ue: Ue, transport: Transport<'_>) -> Vec<u8> {
-        let pair = ue.pair() as usize;
-        self.psn[pair] += 1;
+        self.request_of(ue.pair(), transport)
+    }
+
+    /// The same of any queue pair.
+    fn request_of(&mut self, pair: u32, transport: Transport<'_>) -> Vec<u8> {
+        *self.psn.get_mut(&pair).unwrap() += 1;
         let from = SocketAddr::from((SWITCH_ADDRESS, 0xc000 | pair as u16));
         let to = SocketAddr::from((SERVER_ADDRESS, ROCE));
-        let bth = Bth::new(self.remote[pair], Psn::wrapping(self.psn[pair]));
+        let bth = Bth::new(self.remote[&pair], Psn::wrapping(self.psn[&pair]));
         let mut datagram = Vec::new();
         Repr { bth, transport }.write(&Outer::of_socket(from, to), &mut datagram).unwrap();
         if self.form == Form::Bare {
@@ -549,25 +645,56 @@ impl World {
         frame
     }
 
-    fn reth(offset: u64, length: usize) -> Reth {
+    pub(crate) fn reth(offset: u64, length: usize) -> Reth {
         Reth { address: BASE + offset, rkey: RKEY, length: length as u32 }
     }
 
     /// The request for the front of a UE's record.
-    fn load(&mut self, ue: Ue) -> Vec<u8> {
+    pub(crate) fn load(&mut self, ue: Ue) -> Vec<u8> {
         self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), 104)))
     }
 
     /// The write of a packet, and the read of its bucket.
-    fn store_and_fetch(&mut self, ue: Ue, packet: &V4, qfi: u8) -> [Vec<u8>; 2] {
-        let stored = [ue.tag(qfi), packet.octets()].concat();
+    pub(crate) fn store_and_fetch(&mut self, ue: Ue, packet: &V4, qfi: u8) -> [Vec<u8>; 2] {
+        self.store_and_fetch_tagged(ue, packet, qfi, ue.tag(qfi))
+    }
+
+    /// The same behind a tag.
+    pub(crate) fn store_and_fetch_tagged(
+        &mut self,
+        ue: Ue,
+        packet: &V4,
+        qfi: u8,
+        tag: Vec<u8>,
+    ) -> [Vec<u8>; 2] {
+        let stored = [tag, packet.octets()].concat();
         let bucket = SIZES.entries(ue.flow_bucket(packet, qfi));
         let write = self.request(ue, Transport::WriteOnly(Self::reth(bucket + 320, stored.len()), &stored));
         let read = self.request(ue, Transport::ReadRequest(Self::reth(bucket, 320 + stored.len())));
         [write, read]
     }
 
-    fn save(&mut self, ue: Ue, packets: u64, octets: u64) -> Vec<u8> {
+    /// A READ of a walk's queue pair.
+    pub(crate) fn walk_read(&mut self, walk: u32, offset: u64, length: usize) -> Vec<u8> {
+        self.request_of(1 << WALK_BITS | walk, Transport::ReadRequest(Self::reth(offset, length)))
+    }
+
+    /// A READ of its ring's.
+    pub(crate) fn ring_read(&mut self, walk: u32, offset: u64, length: usize) -> Vec<u8> {
+        self.request_of(2 << WALK_BITS | walk, Transport::ReadRequest(Self::reth(offset, length)))
+    }
+
+    /// A WRITE of its ring's.
+    pub(crate) fn ring_write(&mut self, walk: u32, offset: u64, octets: &[u8]) -> Vec<u8> {
+        self.request_of(2 << WALK_BITS | walk, Transport::WriteOnly(Self::reth(offset, octets.len()), octets))
+    }
+
+    /// Where a packet of a ring is.
+    pub(crate) fn ring_place(walk: u32, position: u64) -> u64 {
+        SIZES.octets() + ((u64::from(walk) << RING_BITS) + position % (1 << RING_BITS)) * 2056
+    }
+
+    pub(crate) fn save(&mut self, ue: Ue, packets: u64, octets: u64) -> Vec<u8> {
         let value = [packets.to_be_bytes(), octets.to_be_bytes()].concat();
         self.request(
             ue,
@@ -575,12 +702,12 @@ impl World {
         )
     }
 
-    fn close(&mut self, ue: Ue) -> Vec<u8> {
+    pub(crate) fn close(&mut self, ue: Ue) -> Vec<u8> {
         self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), 64)))
     }
 
     /// Requests come to the server; returns the frames of its responses.
-    fn serve(&mut self, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    pub(crate) fn serve(&mut self, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut responses = Vec::new();
         for frame in frames {
             let source = Ipv4Addr::from(*frame[26..].first_chunk::<4>().unwrap());
@@ -603,14 +730,14 @@ impl World {
     }
 
     /// Requests to the server, and its responses to the switch.
-    fn answer(&mut self, frames: &[Vec<u8>]) {
+    pub(crate) fn answer(&mut self, frames: &[Vec<u8>]) {
         for response in self.serve(frames) {
             self.put(MEMORY, &response);
         }
     }
 
     /// The first packet of a busy period, up to the server's responses.
-    fn first_packet(&mut self, ue: Ue, port: u16, frame: &[u8], packet: &V4, qfi: u8) {
+    pub(crate) fn first_packet(&mut self, ue: Ue, port: u16, frame: &[u8], packet: &V4, qfi: u8) {
         self.put(port, frame);
         let load = self.load(ue);
         let [write, read] = self.store_and_fetch(ue, packet, qfi);
@@ -618,14 +745,14 @@ impl World {
     }
 
     /// The end of a busy period that has counted nothing.
-    fn close_unsaved(&mut self, ue: Ue) {
+    pub(crate) fn close_unsaved(&mut self, ue: Ue) {
         let close = self.close(ue);
         self.answer(&[close]);
         self.wait_for_end(ue);
     }
 
     /// The end of a busy period, which leaves this in memory.
-    fn save_and_close(&mut self, ue: Ue, packets: u64, octets: u64) {
+    pub(crate) fn save_and_close(&mut self, ue: Ue, packets: u64, octets: u64) {
         let save = self.save(ue, packets, octets);
         let close = self.close(ue);
         assert_eq!(self.flights(ue), (ue.word, 1), "until the write is acknowledged");
@@ -635,20 +762,20 @@ impl World {
     }
 
     /// A frame behind the last one has left, so that one has been handled.
-    fn fence(&mut self) {
+    pub(crate) fn fence(&mut self) {
         let fence = [&HOP_MACS[..], &[8, 6], &[0x5a; 46]].concat();
         self.put(MEMORY, &fence);
         let frame = self.next(CPU);
         assert_eq!((&frame[12..16], &frame[24..]), (&[0x88, 0xb5, 6, 0][..], &fence[14..]));
     }
 
-    fn wait_for_end(&mut self, ue: Ue) {
+    pub(crate) fn wait_for_end(&mut self, ue: Ue) {
         self.fence();
         assert_eq!(self.flights(ue), (ue.word, 0));
     }
 
     /// A frame for the software with this code: what is behind its header.
-    fn left(&mut self, code: i32) -> Vec<u8> {
+    pub(crate) fn left(&mut self, code: i32) -> Vec<u8> {
         let frame = self.next(CPU);
         assert_eq!(frame[12..16], [0x88, 0xb5, code as u8, 0], "{frame:02x?}");
         frame[24..].to_vec()
@@ -662,11 +789,11 @@ const RESPONSES: &str = "XPlaneIngressMain.xplane.local_state.responses";
 const NUMBERS: &str = "XPlaneEgressMain.requests.numbers";
 const OUTCOMES: &str = "XPlaneIngressMain.xplane.verdict.outcomes";
 
-fn upward(ports: (u16, u16), data: &[u8]) -> V4 {
+pub(crate) fn upward(ports: (u16, u16), data: &[u8]) -> V4 {
     V4 { tos: 0xb9, ..V4::udp(UE, SERVER, ports, data) }
 }
 
-fn downward(ports: (u16, u16), data: &[u8]) -> V4 {
+pub(crate) fn downward(ports: (u16, u16), data: &[u8]) -> V4 {
     V4 { tos: 0x22, ..V4::udp(SERVER, UE, ports, data) }
 }
 
@@ -872,22 +999,22 @@ fn what_is_lost_or_damaged_has_a_name() {
     let state = [PACKETS, OCTETS].map(|register| world.register(register, UPLINK.bucket()));
     assert_eq!(state, [1, size]);
     world.write(SIZES.record(UPLINK.bucket().into(), 0) + 88, state.map(u64::to_be_bytes).concat());
-    world.set_register(FLIGHTS, UPLINK.bucket(), 0);
+    world.end_entry(UPLINK);
     world.first_packet(UPLINK, N3, &frame, &packet, 9);
     assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
     world.save_and_close(UPLINK, 2, 2 * size);
 
     // The request for the state is lost: the server refuses what is behind it, and says what it misses.
     world.put(N3, &frame);
-    let missing = world.psn[UPLINK.pair() as usize] + 1;
+    let missing = world.psn[&UPLINK.pair()] + 1;
     world.load(UPLINK);
     let requests = world.store_and_fetch(UPLINK, &packet, 9);
     world.answer(&requests);
     let nak = world.left(NAK);
     assert_eq!(nak[28 + 9..28 + 12], missing.to_be_bytes()[1..]);
-    world.set_register(FLIGHTS, UPLINK.bucket(), 0);
+    world.end_entry(UPLINK);
     world.set_register(NUMBERS, UPLINK.pair(), u64::from(missing) - 1);
-    world.psn[UPLINK.pair() as usize] = missing - 1;
+    world.psn.insert(UPLINK.pair(), missing - 1);
     world.first_packet(UPLINK, N3, &frame, &packet, 9);
     assert_eq!(world.next(N6), ethernet(&packet.hop().octets()));
     world.save_and_close(UPLINK, 3, 3 * size);
@@ -951,5 +1078,5 @@ fn the_software_writes_what_the_switch_finds() {
     world.answer(&[close]);
     world.fence();
     assert_eq!(world.flights(UPLINK), (TEID, 1));
-    world.set_register(FLIGHTS, UPLINK.bucket(), 0);
+    world.end_entry(UPLINK);
 }
