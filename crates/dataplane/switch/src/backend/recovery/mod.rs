@@ -333,7 +333,7 @@ impl Recovery {
         is_emptied: bool,
         report: &mut ReconcileResult,
     ) -> VecDeque<AtomicUpdate> {
-        let base = self.fixed.iter().chain(&self.closed).cloned().collect();
+        let base = self.fixed.iter().chain(&self.closed).chain(&self.class_rows).cloned().collect();
         desired.differences(&self.layout, (base, &self.firewall), found, is_emptied, report)
     }
 
