@@ -67,8 +67,16 @@ control Punting(inout metadata_t meta TARGET_PARAMS) {
 }
 
 // The header in front of what leaves by those ports; `is_original` is 0 for a copy, whose original went its own way.
+#ifdef VXLAN
+#define IN_TENANT , in tenant_t tenant
+#define CPU_TENANT tenant
+#else
+#define IN_TENANT
+#define CPU_TENANT 0
+#endif
 control PushCpuHeader(
     inout ethernet_h ethernet, inout cpu_h cpu, in PuntReason punt, in bit<1> is_original, in bit<9> ingress_port, in rule_word_t rule
+    IN_TENANT
 ) {
     apply {
         // The copy of a frame that came with this header has it already.
@@ -78,7 +86,7 @@ control PushCpuHeader(
             ethernet.ether_type = ETHERTYPE_CPU;
         }
         cpu.port = (bit<16>)ingress_port;
-        cpu.queue = 0;
+        cpu.queue = CPU_TENANT;
         cpu.rule = (rule_t)rule;
         if (is_original == 0) {
             cpu.code = (bit<8>)PuntReason.NOTIFY;

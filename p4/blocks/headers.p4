@@ -6,8 +6,8 @@
 #include "../contract/reasons.p4"
 #include "optional_metadata.p4"
 
-#if defined(SOFTWARE_PORTS) && (!defined(PROFILE_HIP4) || defined(VXLAN) || defined(HEAVY_HITTERS))
-#error "SOFTWARE_PORTS is for profile hip4 without other options than FIREWALL"
+#if defined(SOFTWARE_PORTS) && (!defined(PROFILE_HIP4) || defined(HEAVY_HITTERS))
+#error "SOFTWARE_PORTS is for profile hip4 without other options than FIREWALL and VXLAN"
 #endif
 #if defined(VXLAN) && defined(OUTER_IPV6)
 #error "VXLAN is for tunnels over IPv4"
@@ -84,7 +84,7 @@ header cpu_h {
     bit<8> flags;
     // The port the packet came by, or for SEND the one to leave by, or for HEAVY_HITTER the packets in the window.
     bit<16> port;
-    // For SEND the queue, in the lower five bits.
+    // For SEND the queue, in the lower five bits. With VXLAN from the switch the tenant that the packet is of.
     bit<8> queue;
     // PDR_ID of the rule that matched, or zero.
     bit<24> rule;
@@ -346,7 +346,7 @@ struct metadata_t {
 #endif
 #endif
 #ifdef VXLAN
-    tenant_t tenant;
+    KEPT_IN_COPY tenant_t tenant;
     // 1: the frame is of no segment of ours.
     bit<1> is_unknown_segment;
     // The segment that the packet leaves to, 0 for none; octets of the IP packet in it, and how many more would be too many: 0 if it is too big.

@@ -16,6 +16,9 @@
 #define UNDERLAY_ADDRESS bit<32>
 #endif
 
+// Segments of gNBs have this tenant, or 0. With this one what comes without a tunnel is for no UE.
+#define TENANT_OF_ACCESS 255
+
 // Where a frame comes from: by its VNI, the other end, and the address that it is for in the segment. What has no row is of no segment of ours.
 control VxlanRemoval(inout headers_t hdr, inout metadata_t meta) {
     action set_tenant(tenant_t tenant) {
@@ -41,6 +44,10 @@ control VxlanRemoval(inout headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.vxlan.isValid()) {
             vxlan_arrivals.apply();
+            // GTP-U comes by the segments of gNBs alone: a tenant's data network sends nothing in the name of a UE.
+            if (meta.has_outer_udp == 1 && meta.tenant != 0 && meta.tenant != TENANT_OF_ACCESS) {
+                meta.is_unknown_segment = 1;
+            }
         }
     }
 }

@@ -24,6 +24,12 @@ const bit<32> INSTANCE_EGRESS_CLONE = 2;
 const bit<32> EVENT_OCTETS = 24;
 #endif
 
+#ifdef VXLAN
+#define OF_TENANT , meta.tenant
+#else
+#define OF_TENANT
+#endif
+
 parser UpfParser(
     packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata
 ) {
@@ -143,7 +149,7 @@ control UpfEgressMain(
         } else
 #endif
         if (is_original == 0 || meta.punt != PuntReason.NONE) {
-            push.apply(hdr.ethernet, hdr.cpu, meta.punt, is_original, meta.ingress_port, meta.rule);
+            push.apply(hdr.ethernet, hdr.cpu, meta.punt, is_original, meta.ingress_port, meta.rule OF_TENANT);
         } else {
             // The control plane chose the queue of a frame for SEND itself.
             if (meta.command != CpuCommand.SEND) {

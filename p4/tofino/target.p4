@@ -96,6 +96,10 @@ struct pair_t {
 #define INNER_IPV4_CHECKSUM_OPTIONS inner_sum.add(hdr.inner_ipv4_options);
 #define INNER_IPV4_CHECKSUM_END meta.bad_checksum = inner_sum.verify();
 
+#if defined(VXLAN) && (defined(HEAVY_HITTERS) || defined(APPLICATION_CLASSES))
+#error "VXLAN is for programs without heavy hitters and application classes"
+#endif
+
 // In front of the frame on its way to the egress side, whether it is the packet or a mirrored copy of the frame that came.
 header bridge_h {
     // Together they are what one container of 32 bits holds, or the rule is by itself.
@@ -138,6 +142,9 @@ header bridge_h {
 #else
     @padding bit<5> padding;
     bit<9> ingress_port;
+#ifdef VXLAN
+    bit<8> tenant;
+#endif
 #endif
 }
 

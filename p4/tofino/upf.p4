@@ -22,6 +22,15 @@ const bit<3> MIRROR_COPY = 1;
 #define NO_CELL
 #endif
 
+// What the header of the CPU port says of a segment.
+#ifdef VXLAN
+#define OF_TENANT , meta.bridge.tenant
+#define COPY_OF_TENANT , meta.tenant
+#else
+#define OF_TENANT
+#define COPY_OF_TENANT
+#endif
+
 struct egress_headers_t {
     ethernet_h ethernet;
     cpu_h cpu;
@@ -122,6 +131,9 @@ control UpfIngressMain(
             hdr.bridge.is_sent = 0;
         }
         hdr.bridge.ingress_port = meta.ingress_port;
+#ifdef VXLAN
+        hdr.bridge.tenant = meta.tenant;
+#endif
 #ifdef HEAVY_HITTERS
         hdr.bridge.rule = (bit<32>)meta.rule;
         if (meta.punt == PuntReason.NONE && meta.rule != 0) {
@@ -181,10 +193,10 @@ control UpfIngressDeparser(
             );
 #elif defined(SOFTWARE_PORTS)
             mirror.emit<bridge_h>(
-                meta.copy_session, {(PuntReason)meta.copy_reason, meta.rule, 0, 0, 0, meta.ingress_port}
+                meta.copy_session, {(PuntReason)meta.copy_reason, meta.rule, 0, 0, 0, meta.ingress_port COPY_OF_TENANT}
             );
 #else
-            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, NO_CELL 0, 0, 0, meta.ingress_port});
+            mirror.emit<bridge_h>(meta.copy_session, {(PuntReason)0, meta.rule, NO_CELL 0, 0, 0, meta.ingress_port COPY_OF_TENANT});
 #endif
         }
         if (hdr.outer_ipv4.isValid()) {
@@ -272,7 +284,7 @@ control UpfEgressMain(
 #endif
         if (meta.bridge.is_original == 0 || meta.bridge.punt != PuntReason.NONE) {
             push.apply(
-                hdr.ethernet, hdr.cpu, meta.bridge.punt, meta.bridge.is_original, meta.bridge.ingress_port, BRIDGE_RULE
+                hdr.ethernet, hdr.cpu, meta.bridge.punt, meta.bridge.is_original, meta.bridge.ingress_port, BRIDGE_RULE OF_TENANT
             );
         } else {
             if (meta.bridge.is_sent == 0) {

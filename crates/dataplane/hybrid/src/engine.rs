@@ -20,7 +20,7 @@ use causeway_switch::backend::{
 use causeway_switch::driver::{Program, SwitchDriver};
 use causeway_switch::model::upf::{UnknownProgram, Upf};
 use causeway_switch::model::{Model, Timing};
-use causeway_types::{Direction, Seid, Span, Time, WallClock};
+use causeway_types::{Direction, NetworkInstance, Seid, Span, Time, WallClock};
 use foldhash::fast::RandomState;
 
 use crate::config::Config;
@@ -121,7 +121,7 @@ impl<D: WithPorts> Hybrid<D> {
         config: Config,
     ) -> Result<Self, StartError> {
         let LocalSwitch { model, program, config: switch_config } = local;
-        let front = InProcessPorts::new(&switch_config.topology, &program);
+        let front = InProcessPorts::new(&switch_config, &program);
         Self::with_front(front, driver(model), &program, switch_config, software, placement, config)
     }
 
@@ -264,10 +264,10 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
 
     /// Why a rule must stay in the software, whatever the switch can do.
     fn reason_to_stay(&mut self, now: Time, rule: Rule) -> Option<&'static str> {
-        let software = self.switch.software();
-        if !software.overlapping_sessions(rule.session).is_empty() {
+        if !self.switch.sessions_in_common(now, rule.session).is_empty() {
             return Some("another session with the same UE address");
         }
+        let software = self.switch.software();
         is_near_quota(software, now, rule.session, self.moves.config()).then_some("a quota near its end")
     }
 
@@ -308,7 +308,7 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         if !exists {
             return;
         }
-        let overlapping = self.switch.software().overlapping_sessions(session);
+        let overlapping = self.switch.sessions_in_common(now, session);
         if overlapping.is_empty() {
             return;
         }
@@ -395,7 +395,7 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         self.software_load.count(now, packet.len());
         let destination = self.destination_of(ingress, packet);
         let disposition = self.switch.software().process(now, ingress, packet, &mut self.outbox);
-        self.observe(now, destination, packet.len() as u64);
+        self.observe(now, destination, network_of(ingress), packet.len() as u64);
         disposition
     }
 
@@ -407,10 +407,16 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         Some((self.switch.software_ref().destination_of(ingress, packet)?, direction))
     }
 
-    /// The software has processed a packet to this destination.
-    fn observe(&mut self, now: Time, destination: Option<(Destination, Direction)>, octets: u64) {
+    /// The software has processed a packet to this destination, which came from this data network or in a tunnel.
+    fn observe(
+        &mut self,
+        now: Time,
+        destination: Option<(Destination, Direction)>,
+        network: Option<&NetworkInstance>,
+        octets: u64,
+    ) {
         let Some((destination, direction)) = destination else { return };
-        if let Some(session) = self.switch.software_ref().only_session_of(&destination) {
+        if let Some(session) = self.switch.software_ref().only_session_of(&destination, network) {
             self.placement.observe(now, Rule { session, direction }, octets);
             self.switch.packet_in_software(now, session);
         }
@@ -482,6 +488,14 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         for (egress, packet) in self.outbox.drain(..) {
             out.transmit(&egress, &packet);
         }
+    }
+}
+
+/// The data network that packets come from without a tunnel.
+const fn network_of(ingress: &Ingress) -> Option<&NetworkInstance> {
+    match ingress {
+        Ingress::Ip { network } => Some(network),
+        Ingress::Gtpu { .. } | Ingress::Ethernet { .. } => None,
     }
 }
 
@@ -679,8 +693,13 @@ impl<D: SwitchDriver, F: Front<D>> PacketEngine for Hybrid<D, F> {
             self.switch.software().process_batch(now, source, batch, &mut self.queue);
             queue.append(&mut self.queue);
             let mut for_software = std::mem::take(&mut self.for_software);
+            let network = match source {
+                ReceiveSource::Network(place) => self.topology().networks.get(usize::from(place)),
+                ReceiveSource::Gtpu | ReceiveSource::Ethernet(_) => None,
+            };
+            let network = network.map(|network| network.instance.clone());
             for (destination, octets) in for_software.drain(..) {
-                self.observe(now, destination, octets);
+                self.observe(now, destination, network.as_ref(), octets);
             }
             self.for_software = for_software;
         }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
-use causeway_dataplane::{DropReason, Egress, Ingress, Topology};
-use causeway_switch::backend::{Drops, LocalSwitch, Ports, WithPorts};
+use causeway_dataplane::{DropReason, Egress, Ingress};
+use causeway_switch::backend::{Config, Drops, LocalSwitch, Ports, WithPorts};
 use causeway_switch::driver::{Program, SwitchDriver};
 use causeway_types::Time;
 
@@ -49,8 +49,8 @@ pub struct InProcessPorts {
 }
 
 impl InProcessPorts {
-    pub(crate) fn new(topology: &Topology, program: &Program) -> Self {
-        Self { ports: Ports::new(topology), drops: Drops::of(program) }
+    pub(crate) fn new(switch: &Config, program: &Program) -> Self {
+        Self { ports: Ports::new(switch), drops: Drops::of(program) }
     }
 }
 

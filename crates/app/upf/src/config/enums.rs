@@ -111,6 +111,8 @@ words!(
         Network = "network" "Packets to the data network.",
         /// Tunnels to gNBs and other UPFs.
         Tunnels = "tunnels",
+        /// The other ends of VXLAN segments.
+        Underlay = "underlay",
     }
 );
 

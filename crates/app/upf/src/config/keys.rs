@@ -251,8 +251,16 @@ pub const KEYS: &[Key] = &[
         "false",
         "true: the switch counts the octets of frames as received, as BMv2 does",
     ),
-    key("upf.switch.route[].to", "none", "destination prefix: gNBs, or hosts of the data network"),
-    key("upf.switch.route[].of", "network", "network, or tunnels: to gNBs and other UPFs"),
+    key(
+        "upf.switch.route[].to",
+        "none",
+        "destination prefix: gNBs, hosts of the data network, or other ends of VXLAN segments",
+    ),
+    key(
+        "upf.switch.route[].of",
+        "network",
+        "network; tunnels: to gNBs and other UPFs; or underlay: to other ends of VXLAN segments",
+    ),
     key("upf.switch.route[].port", "none", "egress port of the switch"),
     key("upf.switch.route[].mac", "none", "MAC address of the switch at that port"),
     key("upf.switch.route[].next_hop", "none", "MAC address of the router or host behind that port"),

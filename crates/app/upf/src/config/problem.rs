@@ -367,11 +367,20 @@ pub enum Problem {
         /// The number of rules.
         count: usize,
     },
-    /// A switch outside this process would forward past the segment.
+    /// A switch takes VXLAN and GTP-U at different addresses.
     #[error(
-        "the switch at upf.switch.address forwards without VXLAN, past the segment: use another mode, or remove upf.switch.address"
+        "{local} is also an address of upf.gtpu.server: a switch tells VXLAN and GTP-U by their addresses, so give another one"
     )]
-    SegmentBehindSwitch,
+    UnderlayOfGtpu {
+        /// The address.
+        local: IpAddr,
+    },
+    /// The switch has no way to the other end of a segment.
+    #[error("no item of upf.switch.route leads to {remote}: add one `of: underlay`")]
+    NoUnderlayRoute {
+        /// The other end.
+        remote: IpAddr,
+    },
     /// The model of a switch has fewer rows.
     #[error(transparent)]
     SwitchFirewall(causeway_switch::backend::FirewallError),

@@ -5,15 +5,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use causeway_rules::TeidPool;
-use causeway_types::{IpNet, MacAddr, Span};
+use causeway_types::{IpNet, MacAddr, NetworkInstance, Span};
 use serde::Serialize;
 
 use super::check::Problems;
 use super::enums::{GtpuMode, N6Mode, RouteOf};
-use super::model::{GTPU_PORT, Upf};
+use super::model::{GTPU_PORT, Session, Upf};
 use super::problem::Problem;
 use super::section::Section;
 use super::serialize::{shown, span};
+use super::vxlan::VxlanSegment;
 use super::{quantities, values};
 
 /// A P4 switch, outside this process, as the data plane.
@@ -69,7 +70,7 @@ impl Default for P4Switch {
 /// A route of the switch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SwitchRoute {
-    /// The destination prefix: remote endpoints of tunnels, or hosts of the data network.
+    /// The destination prefix: remote endpoints of tunnels, hosts of the data network, or other ends of VXLAN segments.
     #[serde(serialize_with = "shown")]
     pub to: IpNet,
     /// The kind of destinations.
@@ -165,8 +166,28 @@ impl Upf {
     /// Pools of UEs whose TEIDs end like their addresses, so that the switch checks all of them by one entry of its
     /// source guard.
     pub(crate) fn teid_pools(&self) -> Vec<TeidPool> {
-        let subnets = self.session.iter().map(|session| session.subnet);
+        // The switch knows by the TEID which data network a UE is in.
+        let has_segments = self.session.iter().any(|session| session.mode == N6Mode::Vxlan);
+        let network = |session: &Session| has_segments.then(|| NetworkInstance::new(&session.dnn));
+        let subnets = self.session.iter().map(|session| (session.subnet, network(session)));
         self.driven_switch().map_or(Vec::new(), |_| TeidPool::layout(subnets))
+    }
+
+    /// The route of the switch to the other end of a segment: that of the longest prefix.
+    pub(crate) fn underlay_route(&self, segment: &VxlanSegment) -> Option<&SwitchRoute> {
+        let leads =
+            |route: &&SwitchRoute| route.of == RouteOf::Underlay && route.to.contains(&segment.remote);
+        self.switch.route.iter().filter(leads).max_by_key(|route| route.to.prefix_len())
+    }
+
+    /// The segments of N3 and N6, each once.
+    fn used_segments(&self) -> impl Iterator<Item = &VxlanSegment> {
+        let n6 = self.session.iter().filter(|session| session.mode == N6Mode::Vxlan);
+        let n3 = self.gtpu.server.iter().filter(|_| self.gtpu.mode == GtpuMode::Vxlan);
+        let names =
+            n6.map(|session| session.dev.as_str()).chain(n3.filter_map(|server| server.dev.as_deref()));
+        let names: BTreeSet<&str> = names.collect();
+        self.vxlan.iter().filter(move |segment| names.contains(segment.name.as_str()))
     }
 }
 
@@ -186,31 +207,40 @@ pub(super) fn check(upf: &Upf, found: &mut Problems) {
         );
     }
     let has = |kind| switch.route.iter().any(|route| route.of == kind);
-    if !has(RouteOf::Tunnels) {
+    // What is in a segment goes to that segment's next hop.
+    if !has(RouteOf::Tunnels) && upf.gtpu.mode != GtpuMode::Vxlan {
         missing("route", "give a route `of: tunnels` towards the gNBs");
     }
-    if !has(RouteOf::Network) {
+    if !has(RouteOf::Network) && upf.session.iter().any(|session| session.mode != N6Mode::Vxlan) {
         missing("route", "give a route `of: network` towards the data network");
+    }
+    for segment in upf.used_segments().filter(|segment| upf.underlay_route(segment).is_none()) {
+        let n = upf.vxlan.iter().position(|other| other == segment).unwrap_or_default();
+        let remote = segment.remote;
+        found.push((format!("upf.vxlan[{n}].remote"), Problem::NoUnderlayRoute { remote }));
     }
     for (n, _) in switch.route.iter().enumerate().filter(|(_, route)| of_ipv6_tunnels(route)) {
         found.push((format!("upf.switch.route[{n}].to"), Problem::SwitchTunnelsIpv6));
     }
-    let segments = upf.session.iter().enumerate().filter(|(_, session)| session.mode == N6Mode::Vxlan);
-    found.extend(segments.map(|(n, _)| (format!("upf.session[{n}].mode"), Problem::SegmentBehindSwitch)));
+    // The parser of the program tells both by their addresses.
+    let is_of_gtpu =
+        |segment: &VxlanSegment| upf.gtpu.server.iter().any(|server| server.address == Some(segment.local));
+    for (n, segment) in upf.vxlan.iter().enumerate().filter(|(_, segment)| is_of_gtpu(segment)) {
+        let local = segment.local;
+        found.push((format!("upf.vxlan[{n}].local"), Problem::UnderlayOfGtpu { local }));
+    }
     if upf.dataplane.is_hybrid() {
-        if upf.gtpu.mode == GtpuMode::Vxlan {
-            found.push(("upf.gtpu.mode".into(), Problem::SegmentBehindSwitch));
-        }
         return links(switch, found);
     }
     found.extend(switch.link.first().map(|_| ("upf.switch.link".into(), Problem::LinksWithoutSoftware)));
-    if upf.gtpu.mode != GtpuMode::Udp {
+    let is_vxlan = upf.gtpu.mode == GtpuMode::Vxlan;
+    if upf.gtpu.mode != GtpuMode::Udp && !is_vxlan {
         found.push(("upf.gtpu.mode".into(), Problem::PortKeyWithSwitch));
     }
     for (n, server) in upf.gtpu.server.iter().enumerate() {
         let key = |name: &str| format!("upf.gtpu.server[{n}].{name}");
         match server.address {
-            _ if server.dev.is_some() => found.push((key("dev"), Problem::PortKeyWithSwitch)),
+            _ if server.dev.is_some() && !is_vxlan => found.push((key("dev"), Problem::PortKeyWithSwitch)),
             Some(IpAddr::V6(_)) => found.push((key("address"), Problem::SwitchTunnelsIpv6)),
             Some(IpAddr::V4(_)) | None => {}
         }

@@ -118,7 +118,7 @@ impl DataPlane {
     pub(crate) fn model_program(self) -> Option<&'static Contract> {
         match self.name {
             Self::SWITCH => Some(&profiles::HIP4_VXLAN),
-            Self::HYBRID => Some(&profiles::HIP4_HYBRID_FIREWALL),
+            Self::HYBRID => Some(&profiles::HIP4_HYBRID_VXLAN),
             _ => None,
         }
     }

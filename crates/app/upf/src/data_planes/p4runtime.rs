@@ -4,16 +4,17 @@ use std::cell::OnceCell;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use causeway_dataplane::Topology;
 use causeway_hybrid::{Hybrid, OwnPorts};
 use causeway_p4runtime::client::{CopySession, Options, P4Runtime};
 use causeway_p4runtime::{OpenError, RemoteSwitch};
-use causeway_switch::backend::{self, Hop, Route, SourceGuardPool};
+use causeway_switch::backend::{self, Hop, Route, Segment, SegmentOf, SourceGuardPool};
 use causeway_switch::driver::{Arrivals, WholeSwitch};
 use causeway_switch::{FIRST_SESSION, SoftwareLink};
-use causeway_types::Span;
+use causeway_types::{NetworkInstance, Span};
 
 use super::{BoxedDataPlane, Parts};
-use crate::config::{P4Switch, RouteOf, SwitchLink, SwitchRoute};
+use crate::config::{GtpuMode, N6Mode, P4Switch, RouteOf, Session, SwitchLink, SwitchRoute, Upf};
 use crate::error::StartError;
 
 /// How long a switch may be unreachable before changes of sessions are refused immediately, and how long one change may
@@ -106,6 +107,7 @@ fn options(switch: &P4Switch, address: &str, parts: &Parts<'_>) -> Options {
         election_id: switch.election_id.into(),
         device_config: switch.device_config.clone(),
         local: local_addresses(parts),
+        underlay: parts.config.upf.vxlan.iter().map(|segment| segment.local).collect(),
         copies,
         ..Options::new(address, switch.p4info.clone().unwrap_or_default())
     }
@@ -121,18 +123,59 @@ fn backend_config(switch: &P4Switch, parts: &Parts<'_>) -> backend::Config {
         patience: TIMEOUT,
         guards: pools
             .iter()
-            .map(|pool| SourceGuardPool { pool: pool.net.into(), first_teid: pool.first })
+            .map(|pool| SourceGuardPool {
+                pool: pool.net.into(),
+                network: pool.network.clone(),
+                first_teid: pool.first,
+            })
             .collect(),
-        routes: switch.route.iter().map(|route| route_of(route, own)).collect(),
+        routes: switch.route.iter().filter_map(|route| route_of(route, own)).collect(),
+        segments: segments(&parts.config.upf, topology),
         ..backend::Config::new(topology.clone(), parts.limits)
     }
 }
 
-fn route_of(route: &SwitchRoute, local: Ipv4Addr) -> Route {
-    let SwitchRoute { to, of, port, mac, next_hop } = *route;
-    let hop = Hop { port, source: mac.0, neighbour: next_hop.0 };
-    match of {
-        RouteOf::Tunnels => Route::Tunnel { to, hop, local },
-        RouteOf::Network => Route::Network { to, hop },
+const fn hop_of(route: &SwitchRoute) -> Hop {
+    Hop { port: route.port, source: route.mac.0, neighbour: route.next_hop.0 }
+}
+
+/// `None`: it is part of segments.
+fn route_of(route: &SwitchRoute, local: Ipv4Addr) -> Option<Route> {
+    let (to, hop) = (route.to, hop_of(route));
+    match route.of {
+        RouteOf::Tunnels => Some(Route::Tunnel { to, hop, local }),
+        RouteOf::Network => Some(Route::Network { to, hop }),
+        RouteOf::Underlay => None,
     }
+}
+
+/// The segments of data networks, and those of GTP-U addresses, of which packets leave by the first.
+fn segments(upf: &Upf, topology: &Topology) -> Vec<Segment> {
+    let segment = |of: SegmentOf, dev: &str, mtu: u32| {
+        let segment = upf.vxlan_segment(dev)?;
+        let hop = hop_of(upf.underlay_route(segment)?);
+        let (local, remote) = (segment.local, segment.remote);
+        let (mac, next_hop) = (segment.mac.0, segment.next_hop.0);
+        Some(Segment { of, vni: segment.vni.value(), local, remote, mac, next_hop, hop, mtu })
+    };
+    let n6 = topology.networks.iter().filter_map(|network| {
+        let is_its = |session: &&Session| NetworkInstance::new(&session.dnn) == network.instance;
+        let session = upf.session.iter().find(is_its).filter(|session| session.mode == N6Mode::Vxlan)?;
+        segment(SegmentOf::Network(network.instance.clone()), &session.dev, network.mtu)
+    });
+    let servers = upf.gtpu.server.iter().filter(|_| upf.gtpu.mode == GtpuMode::Vxlan);
+    let n3 = servers.filter_map(|server| {
+        let end = topology.gtpu.iter().find(|end| server.address.is_some_and(|ip| end.addr.contains(ip)))?;
+        segment(SegmentOf::Access, server.dev.as_deref()?, end.mtu)
+    });
+    let mut segments: Vec<Segment> = Vec::new();
+    for segment in n6.chain(n3) {
+        // Several GTP-U addresses may be in one.
+        let is_same = |known: &&mut Segment| (known.vni, known.local) == (segment.vni, segment.local);
+        match segments.iter_mut().find(is_same) {
+            Some(known) => known.mtu = known.mtu.min(segment.mtu),
+            None => segments.push(segment),
+        }
+    }
+    segments
 }

@@ -11,7 +11,9 @@ use crate::config::{N6Mode, Upf};
 
 pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (n, segment) in upf.vxlan.iter().enumerate() {
+    // A switch has the addresses of its segments.
+    let of_host = upf.vxlan.iter().enumerate().filter(|_| upf.remote_switch().is_none());
+    for (n, segment) in of_host {
         let (key, at) = (format!("upf.vxlan[{n}]"), SocketAddr::new(segment.local, PORT));
         let is_first = upf.vxlan[..n].iter().all(|earlier| earlier.local != segment.local);
         if is_first {

@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 
-use causeway_types::{Bitrate, MacAddr, Teid};
+use causeway_types::{Bitrate, MacAddr, Qfi, Span, Teid};
 use causeway_upf::config::{Config, DataPlane, N6Mode, Overrides, Session, Upf, VxlanSegment};
 use causeway_upf::management::views::PlacementView;
 use causeway_upf::{Daemon, open};
@@ -83,7 +83,9 @@ fn world(config: &Config) -> World {
     let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
     smf.associate();
     let session = |(n, (name, ..)): (usize, (&str, u32, Ipv4Addr))| {
-        smf.establish_in(UE, name, Teid::new(7 + n as u32).unwrap(), GNB)
+        let session = smf.establish_flow_in(UE, name, Qfi::from_low_bits(9));
+        smf.forward(session, Teid::new(7 + n as u32).unwrap(), GNB);
+        session
     };
     let sessions = TENANTS.into_iter().enumerate().map(session).collect();
     let Some(std::net::IpAddr::V4(n3)) = config.upf.gtpu.server[0].address else { panic!("no N3 address") };
@@ -97,31 +99,40 @@ impl World {
         let header = causeway_packet::gtpu::prefix::without_extensions(teid, user.len()).unwrap();
         self.gnb.send_to(&[&header[..], &user].concat(), (self.n3, 2152)).unwrap();
     }
+
+    /// Both UEs send to the router of their tenant, and it answers.
+    fn round(&self, round: u8) {
+        let mut buffer = [0; 200];
+        for (tenant, (.., router)) in TENANTS.into_iter().enumerate() {
+            let payload = [tenant as u8, round, 9];
+            self.uplink(tenant, router, &payload);
+            let (len, from) = self.servers[tenant].recv_from(&mut buffer).unwrap();
+            assert_eq!((&buffer[..len], from.ip()), (&payload[..], UE.into()));
+            self.servers[tenant].send_to(&payload, from).unwrap();
+            let len = self.gnb.recv(&mut buffer).unwrap();
+            assert!(buffer[..len].ends_with(&payload), "{:02x?}", &buffer[..len]);
+            assert_eq!(buffer[7], 7 + tenant as u8, "the tunnel of the other tenant");
+        }
+    }
+
+    /// No server has got a packet of the other tenant.
+    fn nothing_else(&self) {
+        for server in &self.servers {
+            server.set_nonblocking(true).unwrap();
+            assert!(server.recv_from(&mut [0; 200]).is_err(), "a packet of the other tenant");
+            server.set_nonblocking(false).unwrap();
+        }
+    }
 }
 
 /// Both UEs send to the router of their tenant in turns, and it answers.
 fn both_tenants_talk(config: &Config) -> World {
     let mut world = world(config);
-    let mut buffer = [0; 200];
-    for round in 0..20_u8 {
-        for (tenant, (.., router)) in TENANTS.into_iter().enumerate() {
-            let payload = [tenant as u8, round, 9];
-            world.uplink(tenant, router, &payload);
-            let (len, from) = world.servers[tenant].recv_from(&mut buffer).unwrap();
-            assert_eq!((&buffer[..len], from.ip()), (&payload[..], UE.into()));
-            world.servers[tenant].send_to(&payload, from).unwrap();
-            let len = world.gnb.recv(&mut buffer).unwrap();
-            assert!(buffer[..len].ends_with(&payload), "{:02x?}", &buffer[..len]);
-            assert_eq!(buffer[7], 7 + tenant as u8, "the tunnel of the other tenant");
-        }
-    }
+    (0..20).for_each(|round| world.round(round));
     for session in world.sessions.clone() {
         assert_eq!(world.smf.query(session), (20 * 31, 20 * 31));
     }
-    for server in &world.servers {
-        server.set_nonblocking(true).unwrap();
-        assert!(server.recv_from(&mut buffer).is_err(), "a packet of the other tenant");
-    }
+    world.nothing_else();
     world
 }
 
@@ -142,19 +153,40 @@ fn tenants_never_meet_on_two_packet_threads() {
     in_namespace("vxlan::tenants_never_meet_on_two_packet_threads", || drop(both_tenants_talk(&tenants(2))));
 }
 
-// Input:  the same on a hybrid UPF, whose rules move to the switch at the lowest rate.
-// Output: the same: the switch does not know tenants, so the rules of a UE address that both have stay in the software.
+// Input:  the same on the model of a switch, between the ports of both segments.
+// Output: the same.
+#[test]
+fn tenants_never_meet_on_a_switch_in_process() {
+    in_namespace("vxlan::tenants_never_meet_on_a_switch_in_process", || {
+        let mut config = tenants(1);
+        config.upf.dataplane = DataPlane::named("switch").unwrap();
+        drop(both_tenants_talk(&config));
+    });
+}
+
+// Input:  the same on a hybrid UPF, whose rules move to the switch at the lowest rate; both UEs go on until all four rules are there.
+// Output: the same, whichever side forwards a packet: the switch tells the tenants apart, and each answer is in the tunnel of its own session.
 #[test]
 fn tenants_never_meet_on_a_hybrid_upf() {
     in_namespace("vxlan::tenants_never_meet_on_a_hybrid_upf", || {
         let mut config = tenants(1);
         config.upf.dataplane = DataPlane::named("hybrid").unwrap();
         config.upf.hybrid.promote_at = Bitrate::from_kbps(1).unwrap();
+        config.upf.hybrid.demote_after = Span::from_secs(60);
         let world = both_tenants_talk(&config);
-        let placement: PlacementView =
-            serde_json::from_str(&fetch(&world.daemon, "/api/v1/placement").1).unwrap();
-        assert_eq!((placement.rules.software, placement.rules.switch), (4, 0), "{placement:?}");
-        assert_eq!(placement.switch.packets, 0, "{placement:?}");
+        let placement = || -> PlacementView {
+            serde_json::from_str(&fetch(&world.daemon, "/api/v1/placement").1).unwrap()
+        };
+        let mut round = 0_u8;
+        until("the rules of both UEs are on the switch", || {
+            round = round.wrapping_add(1);
+            world.round(round);
+            placement().rules.switch == 4
+        });
+        let before = placement().switch.packets;
+        (0..5).for_each(|more| world.round(more));
+        assert_eq!(placement().switch.packets - before, 20);
+        world.nothing_else();
     });
 }
 

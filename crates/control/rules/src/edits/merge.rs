@@ -18,7 +18,7 @@ use super::Measuring;
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;
 use super::resolve::{Resolver, matching_removal};
-use super::ue::{ChosenUes, UeResolver, home_network};
+use super::ue::{ChosenUes, UeResolver, home_network, only_network};
 use super::{
     Edits, EndpointId, FarUpdate, HasRuleId, PdrDraft, PdrUpdate, RequestedChanges, endpoints as points,
     update, urr,
@@ -73,7 +73,9 @@ pub(crate) fn merge(
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
     let mut chosen_ues = std::mem::take(&mut session.chosen_ues);
     let home = home_network(&changes, &chosen_ues, endpoints, addresses);
+    let network = only_network(&session, &changes, endpoints).filter(|_| reservation.follows_ues());
     let mut resolver = Resolver {
+        network,
         endpoints,
         capabilities,
         reservation,

@@ -10,7 +10,7 @@ use causeway_model::{
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::Reason;
-use crate::tunnels::Reservation;
+use crate::tunnels::{OwnUe, Reservation};
 
 use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;
@@ -20,6 +20,8 @@ use super::{Endpoint, EndpointId, PdiDraft, TunnelRequest};
 
 /// Chooses tunnels for the PDIs of one message, and resolves references.
 pub(super) struct Resolver<'a, 'b, 'c> {
+    /// The data network of the session, where TEIDs depend on it.
+    pub(super) network: Option<NetworkInstance>,
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) capabilities: &'a Capabilities,
     pub(super) reservation: &'a mut Reservation<'b>,
@@ -155,7 +157,8 @@ impl Resolver<'_, '_, '_> {
         if addr.is_empty() {
             return Err(Reason::NoAddressToChoose);
         }
-        self.reservation.choose(addr, ue).ok_or(Reason::NoTeid)
+        let of = ue.map(|ue| OwnUe { ue, network: self.network.as_ref() });
+        self.reservation.choose(addr, of).ok_or(Reason::NoTeid)
     }
 }
 

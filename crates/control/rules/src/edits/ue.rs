@@ -3,8 +3,8 @@
 use causeway_collections::SortedSet;
 use causeway_types::{IpNet, Ipv6Net, NetworkInstance, PdrId};
 
-use crate::Reason;
 use crate::addresses::{AddressReservation, ChooseError};
+use crate::{Reason, SessionRules};
 use causeway_model::{LocalEndpoints, UeAddress};
 
 use super::{EndpointId, RequestedChanges, UeChoice};
@@ -47,6 +47,23 @@ pub(super) fn home_network(
     let mut pooled = named.filter(|network| reservation.is_pooled(network));
     let current = || chosen.first().map(|(_, network)| network);
     pooled.next().or_else(current).or_else(|| endpoints.networks.first()).cloned()
+}
+
+/// The data network that all rules of a session name, after its FARs have changed. `None`: several, or none.
+pub(super) fn only_network(
+    session: &SessionRules,
+    changes: &RequestedChanges,
+    endpoints: &LocalEndpoints,
+) -> Option<NetworkInstance> {
+    let forwardings = session.rules.fars.values().filter_map(|far| far.forwarding.as_ref());
+    let of_fars = forwardings.filter_map(|forwarding| forwarding.network_instance.as_ref());
+    let created = changes.pdrs.create.iter().map(|draft| &draft.pdi);
+    let of_created = created.filter_map(|pdi| pdi.network_instance.as_ref());
+    let of_pdrs = session.rules.pdrs.values().filter_map(|pdr| pdr.pdi.network_instance.as_ref());
+    let all = of_fars.chain(of_created).chain(of_pdrs);
+    let mut named = all.filter(|network| endpoints.networks.contains(network));
+    let first = named.next()?;
+    named.all(|other| other == first).then(|| first.clone())
 }
 
 impl UeResolver<'_, '_> {

@@ -7,9 +7,10 @@ mod reservation;
 mod slots;
 
 use causeway_collections::{PartitionedMap, SmallList, SortedSet};
-use causeway_types::{FTeid, IdCipher, Seid, Teid, TeidScheme};
+use causeway_types::{FTeid, IdCipher, NetworkInstance, Seid, Teid, TeidScheme};
 
 use outside::OutsideSlots;
+pub(crate) use pools::OwnUe;
 pub use pools::TeidPool;
 pub(crate) use reservation::Reservation;
 use slots::Slots;
@@ -99,6 +100,11 @@ impl Tunnels {
     /// Some TEIDs depend on the UE that they are chosen for.
     pub(crate) const fn follow_ues(&self) -> bool {
         !self.pools.is_empty()
+    }
+
+    /// The data network of a UE with this TEID, if it is of a pool.
+    pub(crate) fn network_of(&self, teid: Teid) -> Option<&NetworkInstance> {
+        self.pools.iter().find(|pool| pool.has(teid))?.network.as_ref()
     }
 
     /// The number of TEIDs that can still be chosen.

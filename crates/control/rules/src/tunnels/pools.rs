@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_types::{IpNet, Ipv4Net, Seid, Teid};
+use causeway_types::{IpNet, Ipv4Net, NetworkInstance, Seid, Teid};
 
 /// The bounds of the TEIDs of pools: 24 bits. Below are the TEIDs of other tunnels.
 pub(super) const FIRST: u32 = 1 << 23;
@@ -10,10 +10,12 @@ const END: u32 = 1 << 24;
 
 /// A subnet of UEs, each with a TEID that ends like its address: a data plane can check the source addresses of all
 /// of them by one rule.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TeidPool {
     /// The UE addresses.
     pub net: Ipv4Net,
+    /// The data network in which they are these UEs'; `None`: any.
+    pub network: Option<NetworkInstance>,
     /// The TEID of the first of them. The others' differ from it as their addresses do.
     pub first: u32,
 }
@@ -22,32 +24,40 @@ impl TeidPool {
     /// Maximum number of pools.
     pub const MOST: usize = 32;
 
-    /// TEIDs for these subnets, the largest first; then once more, so that a UE may have two tunnels, and does not
-    /// immediately get the TEID of an earlier one. A subnet for which 24 bits do not suffice gets none, nor do IPv6
-    /// subnets.
-    pub fn layout(nets: impl IntoIterator<Item = IpNet>) -> Vec<Self> {
-        let mut nets: Vec<Ipv4Net> = nets
+    /// TEIDs for these subnets, each with its data network if that matters, the largest first; then once more, so that a UE may have two
+    /// tunnels, and does not immediately get the TEID of an earlier one. A subnet for which 24 bits do not suffice gets none, nor do
+    /// IPv6 subnets.
+    pub fn layout(nets: impl IntoIterator<Item = (IpNet, Option<NetworkInstance>)>) -> Vec<Self> {
+        let mut nets: Vec<(Ipv4Net, Option<NetworkInstance>)> = nets
             .into_iter()
-            .filter_map(|net| match net {
-                IpNet::V4(net) => Some(net.trunc()),
+            .filter_map(|(net, network)| match net {
+                IpNet::V4(net) => Some((net.trunc(), network)),
                 IpNet::V6(_) => None,
             })
             .collect();
-        nets.sort_by_key(|net| (net.prefix_len(), *net));
+        nets.sort_by(|(one, of), (other, of_other)| {
+            (one.prefix_len(), one, of).cmp(&(other.prefix_len(), other, of_other))
+        });
         nets.dedup();
         let mut pools = Vec::new();
         let mut end = END;
-        for net in nets.iter().chain(&nets) {
+        for (net, network) in nets.iter().chain(&nets) {
             let size = u64::from(u32::from(net.hostmask())) + 1;
             // The rest, for subnets that are powers of two: a second round begins with larger ones.
             let aligned = u64::from(end) / size * size;
             let first = aligned.checked_sub(size).filter(|first| *first >= u64::from(FIRST));
             if let Some(first) = first.filter(|_| pools.len() < Self::MOST) {
                 end = first as u32;
-                pools.push(Self { net: *net, first: end });
+                pools.push(Self { net: *net, network: network.clone(), first: end });
             }
         }
         pools
+    }
+
+    /// Whether the TEID is one of the pool.
+    pub(super) fn has(&self, teid: Teid) -> bool {
+        let free = u32::from(self.net.hostmask());
+        teid.value() & !free == self.first & !free
     }
 
     /// The TEID of a UE; `None` if it is of another pool.
@@ -58,14 +68,36 @@ impl TeidPool {
     }
 }
 
+/// The UE of a tunnel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OwnUe<'a> {
+    /// Its address.
+    pub(crate) ue: Ipv4Addr,
+    /// The data network of its session, if it is known.
+    pub(crate) network: Option<&'a NetworkInstance>,
+}
+
+impl<'a> OwnUe<'a> {
+    /// The pools of the UE in its data network. Where that is not known, those of the only data network that has its address.
+    fn pools<'p: 'a>(self, pools: &'p [TeidPool]) -> impl Iterator<Item = &'p TeidPool> + Clone + 'a {
+        let mut having =
+            pools.iter().filter(move |pool| pool.net.contains(&self.ue)).map(|pool| &pool.network);
+        let first = having.next().and_then(Option::as_ref);
+        let only = first.filter(|first| having.all(|other| other.as_ref() == Some(*first)));
+        let network = self.network.or(only);
+        let is_its = move |pool: &&TeidPool| pool.network.is_none() || pool.network.as_ref() == network;
+        pools.iter().filter(is_its)
+    }
+}
+
 /// The TEID of a UE that is `usable`; its TEIDs take turns from session to session.
 pub(super) fn choose(
     pools: &[TeidPool],
-    ue: Ipv4Addr,
+    own: OwnUe<'_>,
     session: Seid,
     usable: impl Fn(Teid) -> bool,
 ) -> Option<Teid> {
-    let all = || pools.iter().filter_map(|pool| pool.teid(ue));
+    let all = || own.pools(pools).filter_map(|pool| pool.teid(own.ue));
     let count = all().count();
     let turn = session.0.checked_rem(count as u64)? as usize;
     all().cycle().skip(turn).take(count).find(|teid| usable(*teid))
@@ -75,8 +107,12 @@ pub(super) fn choose(
 mod tests {
     use super::*;
 
-    fn nets(texts: &[&str]) -> Vec<IpNet> {
-        texts.iter().map(|text| text.parse().unwrap()).collect()
+    fn nets(texts: &[&str]) -> Vec<(IpNet, Option<NetworkInstance>)> {
+        texts.iter().map(|text| (text.parse().unwrap(), None)).collect()
+    }
+
+    fn own(ue: &str) -> OwnUe<'static> {
+        OwnUe { ue: ue.parse().unwrap(), network: None }
     }
 
     // Input:  subnets of three sizes, one twice, one for IPv6, and one that is too large.
@@ -110,7 +146,7 @@ mod tests {
     // Output: the maximum number of pools.
     #[test]
     fn pools_are_few() {
-        let many = (0..40).map(|number| format!("10.{number}.0.0/24").parse().unwrap());
+        let many = (0..40).map(|number| (format!("10.{number}.0.0/24").parse().unwrap(), None));
         assert_eq!(TeidPool::layout(many).len(), TeidPool::MOST);
     }
 
@@ -119,13 +155,41 @@ mod tests {
     #[test]
     fn a_session_does_not_get_the_teid_of_the_last_one() {
         let pools = TeidPool::layout(nets(&["10.45.0.0/16"]));
-        let ue = "10.45.0.2".parse().unwrap();
+        let ue = own("10.45.0.2");
         let of = |session| choose(&pools, ue, Seid(session), |_| true);
         assert_ne!(of(1), of(2));
         assert_eq!(of(1), of(3));
         let taken = of(1);
         assert_eq!(choose(&pools, ue, Seid(1), |teid| Some(teid) != taken), of(2));
         assert_eq!(choose(&pools, ue, Seid(1), |_| false), None);
-        assert_eq!(choose(&pools, "10.46.0.2".parse().unwrap(), Seid(1), |_| true), None);
+        assert_eq!(choose(&pools, own("10.46.0.2"), Seid(1), |_| true), None);
+    }
+
+    // Input:  one subnet in two data networks, and one of the first alone; sessions whose data network is known, and others.
+    // Output: each data network has TEIDs of its own; without it there are none for an address that both have, and that of the only one
+    //         for another.
+    #[test]
+    fn data_networks_have_teids_of_their_own() {
+        let named = ["tenant-a", "tenant-b"].map(NetworkInstance::new);
+        let of = |net: &str, network: usize| (net.parse().unwrap(), Some(named[network].clone()));
+        let pools = TeidPool::layout([of("10.45.0.0/16", 0), of("10.45.0.0/16", 1), of("10.46.0.0/16", 0)]);
+        assert_eq!(pools.len(), 6);
+        let chosen = |ue: &str, network: Option<usize>, session| {
+            let own = OwnUe { ue: ue.parse().unwrap(), network: network.map(|of| &named[of]) };
+            choose(&pools, own, Seid(session), |_| true)
+        };
+        let pool_of = |teid: Option<Teid>| {
+            let teid = teid.unwrap();
+            pools.iter().find(|pool| pool.teid("10.45.0.2".parse().unwrap()) == Some(teid)).unwrap()
+        };
+        for session in 0..4 {
+            for network in [0, 1] {
+                let pool = pool_of(chosen("10.45.0.2", Some(network), session));
+                assert_eq!(pool.network.as_ref(), Some(&named[network]));
+            }
+            assert_eq!(chosen("10.45.0.2", None, session), None);
+            assert_eq!(chosen("10.46.0.2", None, session), chosen("10.46.0.2", Some(0), session));
+            assert_eq!(chosen("10.46.0.2", Some(1), session), None);
+        }
     }
 }

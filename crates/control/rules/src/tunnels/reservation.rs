@@ -1,11 +1,9 @@
 //! Reserves tunnels for a change that may still be rejected.
 
-use std::net::Ipv4Addr;
-
 use causeway_collections::SortedSet;
 use causeway_types::{DualIp, FTeid, Seid, Teid};
 
-use super::{TunnelChange, Tunnels, pools};
+use super::{OwnUe, TunnelChange, Tunnels, pools};
 
 /// TEIDs chosen for a change that is being prepared. If dropped, it returns them as if they had not been taken.
 pub(crate) struct Reservation<'a> {
@@ -19,8 +17,13 @@ impl<'a> Reservation<'a> {
         Self { tunnels, session, chosen: Vec::new() }
     }
 
+    /// Some TEIDs depend on the UE that they are chosen for.
+    pub(crate) const fn follows_ues(&self) -> bool {
+        self.tunnels.follow_ues()
+    }
+
     /// A new tunnel at these addresses, of this UE if it is known; `None` if all TEIDs are in use.
-    pub(crate) fn choose(&mut self, addr: DualIp, ue: Option<Ipv4Addr>) -> Option<FTeid> {
+    pub(crate) fn choose(&mut self, addr: DualIp, ue: Option<OwnUe<'_>>) -> Option<FTeid> {
         let Self { tunnels, session, chosen } = self;
         let teid = tunnels.choose(*session, ue, |teid| chosen.contains(&teid))?;
         chosen.push(teid);
@@ -54,7 +57,7 @@ impl Tunnels {
     fn choose(
         &mut self,
         session: Seid,
-        ue: Option<Ipv4Addr>,
+        ue: Option<OwnUe<'_>>,
         is_chosen: impl Fn(Teid) -> bool,
     ) -> Option<Teid> {
         self.choose_at(session, ue, is_chosen).map(|(_, teid)| teid)
@@ -64,7 +67,7 @@ impl Tunnels {
     fn choose_at(
         &mut self,
         session: Seid,
-        ue: Option<Ipv4Addr>,
+        ue: Option<OwnUe<'_>>,
         is_chosen: impl Fn(Teid) -> bool,
     ) -> Option<(Option<u32>, Teid)> {
         let Self { slots, pools, outside, further } = self;
@@ -81,7 +84,7 @@ impl Tunnels {
     pub(crate) fn take_all<const N: usize>(
         &mut self,
         session: Seid,
-        wanted: [Option<(DualIp, Option<Ipv4Addr>)>; N],
+        wanted: [Option<(DualIp, Option<OwnUe<'_>>)>; N],
     ) -> Option<[Option<Teid>; N]> {
         let (mut chosen, mut indexes) = ([None; N], [None; N]);
         for (at, wanted) in wanted.iter().enumerate() {

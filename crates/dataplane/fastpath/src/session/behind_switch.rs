@@ -7,7 +7,7 @@ use causeway_dataplane::{ApplyError, Ingress, Plan};
 use causeway_model::RuleSet;
 use causeway_slowpath::SlowPath;
 use causeway_slowpath::lease::{CounterReading, Destination, PlanPreview, Software};
-use causeway_types::{Seid, Time, UrrId};
+use causeway_types::{NetworkInstance, Seid, Time, UrrId};
 
 use crate::FastPath;
 
@@ -103,7 +103,7 @@ impl Software for FastPath {
         self.slow_path.destination_of(ingress, packet)
     }
 
-    fn only_session_of(&self, destination: &Destination) -> Option<Seid> {
-        self.slow_path.only_session_of(destination)
+    fn only_session_of(&self, destination: &Destination, network: Option<&NetworkInstance>) -> Option<Seid> {
+        self.slow_path.only_session_of(destination, network)
     }
 }

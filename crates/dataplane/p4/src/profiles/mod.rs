@@ -6,6 +6,7 @@ mod direct_vxlan;
 mod hip4;
 mod hip4_hybrid;
 mod hip4_hybrid_firewall;
+mod hip4_hybrid_vxlan;
 mod hip4_outer_ipv6;
 mod hip4_vxlan;
 mod red;
@@ -18,6 +19,7 @@ pub use direct_vxlan::DIRECT_VXLAN;
 pub use hip4::HIP4;
 pub use hip4_hybrid::HIP4_HYBRID;
 pub use hip4_hybrid_firewall::HIP4_HYBRID_FIREWALL;
+pub use hip4_hybrid_vxlan::HIP4_HYBRID_VXLAN;
 pub use hip4_outer_ipv6::HIP4_OUTER_IPV6;
 pub use hip4_vxlan::HIP4_VXLAN;
 pub use red::RED;
@@ -27,6 +29,6 @@ pub use thesis::THESIS;
 use crate::Contract;
 
 /// Every profile with rules of sessions that has all of them: all but [`THESIS`], whose tables name UEs and tenants,
-/// [`HIP4_HYBRID`] and [`HIP4_HYBRID_FIREWALL`], behind which software has the others, and those with VXLAN and the firewall as
+/// [`HIP4_HYBRID`], [`HIP4_HYBRID_FIREWALL`] and [`HIP4_HYBRID_VXLAN`], behind which software has the others, and those with VXLAN and the firewall as
 /// options, [`HIP4_VXLAN`] and [`DIRECT_VXLAN`].
 pub static ALL: [&Contract; 6] = [&BASELINE, &RED, &RED_SPT, &HIP4, &DIRECT, &HIP4_OUTER_IPV6];

@@ -1,6 +1,6 @@
 //! Options of a connection to a switch.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub struct Options {
     /// Addresses at which GTP-U arrives, for the parser of the program; written when the switch has its program, if
     /// there are any.
     pub local: Vec<Ipv4Addr>,
+    /// Addresses at which VXLAN arrives, likewise; those with the IP version of the program's underlay count.
+    pub underlay: Vec<IpAddr>,
     /// Clone sessions, if the switch needs them: for copies to the CPU port, and for frames that leave to software; written when it
     /// has its program.
     pub copies: Vec<CopySession>,
@@ -52,6 +54,7 @@ impl Options {
             p4info: p4info.into(),
             device_config: None,
             local: Vec::new(),
+            underlay: Vec::new(),
             copies: Vec::new(),
             deadline: Duration::from_secs(5),
             longest_pause: Duration::from_secs(5),

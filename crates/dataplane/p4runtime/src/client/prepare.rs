@@ -7,7 +7,7 @@ use super::calls::Calls;
 use super::error::SessionError;
 use super::options::CopySession;
 use super::worker::Shared;
-use crate::info::Schema;
+use crate::info::{Addresses, Schema};
 use crate::wire::{
     Atomicity, CloneSession, Cookie, Entity, ForwardingPipelineConfig, P4Error, Replica, ReplicationEntry,
     ReplicationKind, Status as WireStatus, Update, UpdateKind, What,
@@ -25,8 +25,8 @@ pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, Sess
         };
         calls.load(config).await.map_err(SessionError::ProgramRefused)?;
     }
-    if let Some(update) = local_addresses(shared) {
-        set_up(shared, calls, "the local addresses in the parser's value set", update).await?;
+    for update in local_addresses(shared) {
+        set_up(shared, calls, "the local addresses in the parser's value sets", update).await?;
     }
     for copies in &shared.options.copies {
         set_up(shared, calls, "a clone session for copies", clone_session(*copies)).await?;
@@ -44,14 +44,13 @@ fn runs_this_program(shared: &Shared, runs: &ForwardingPipelineConfig) -> bool {
     shared.device_config.is_empty() && theirs.is_some_and(|theirs| theirs == shared.info.schema)
 }
 
-fn local_addresses(shared: &Shared) -> Option<Update> {
-    let set = shared.info.schema.value_sets.iter().find(|set| set.is_local_ipv4())?;
-    let local = &shared.options.local;
-    if local.is_empty() || set.key.1.width != 32 {
-        return None;
-    }
-    let values: Vec<u128> = local.iter().map(|address| u32::from(*address).into()).collect();
-    Some(update(UpdateKind::Modify, What::ValueSet(set.to_wire(&values))))
+/// The value sets of addresses. That of GTP-U stays as it is if there are none; those of the underlay are of programs with VXLAN alone.
+fn local_addresses(shared: &Shared) -> Vec<Update> {
+    let sets = shared.info.schema.value_sets.iter().filter(|set| set.key.1.width == 32);
+    let values = sets.filter_map(|set| Some((set, set.addresses?)));
+    let values = values.map(|(set, of)| (set, of.values(&shared.options.local, &shared.options.underlay)));
+    let written = values.filter(|(set, values)| set.addresses != Some(Addresses::Gtpu) || !values.is_empty());
+    written.map(|(set, values)| update(UpdateKind::Modify, What::ValueSet(set.to_wire(&values)))).collect()
 }
 
 fn clone_session(copies: CopySession) -> Update {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use causeway_file::FileError;
 use causeway_p4::text::TextError;
 
-pub(crate) use schema::{Schema, ValueSet};
+pub(crate) use schema::{Addresses, Schema, ValueSet};
 
 /// A P4Info that cannot be used.
 #[derive(Debug, thiserror::Error)]

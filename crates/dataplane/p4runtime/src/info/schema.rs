@@ -1,6 +1,7 @@
 //! The schema for entries: the program, and the ids of keys, parameters and value sets on the wire.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_switch::driver::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Register, Table};
 use foldhash::fast::RandomState;
@@ -31,20 +32,51 @@ pub(crate) struct Schema {
 pub(crate) struct ValueSet {
     pub(crate) id: u32,
     pub(crate) name: String,
+    /// What it holds, if that is known.
+    pub(crate) addresses: Option<Addresses>,
     pub(crate) size: usize,
     /// Its only key, and that key's id.
     pub(crate) key: (u32, Key),
 }
 
-impl ValueSet {
-    /// Whether it holds the UPF's IPv4 addresses at which GTP-U arrives.
-    pub(crate) fn is_local_ipv4(&self) -> bool {
-        self.name == "local_ipv4"
+/// The UPF's addresses that a value set holds, or words of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Addresses {
+    /// IPv4 addresses at which GTP-U arrives.
+    Gtpu,
+    /// IPv4 addresses at which VXLAN arrives.
+    Underlay,
+    /// The first and the second 32 bits of IPv6 addresses at which VXLAN arrives.
+    UnderlayHigh,
+    UnderlayLow,
+}
+
+impl Addresses {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "local_ipv4" => Some(Self::Gtpu),
+            "local_underlay" => Some(Self::Underlay),
+            "local_underlay_high" => Some(Self::UnderlayHigh),
+            "local_underlay_low" => Some(Self::UnderlayLow),
+            _ => None,
+        }
     }
 
-    /// Whether it holds the UPF's IPv4 addresses at which VXLAN arrives.
-    pub(crate) fn is_local_underlay(&self) -> bool {
-        self.name == "local_underlay"
+    /// The members of the set, each once.
+    pub(crate) fn values(self, gtpu: &[Ipv4Addr], underlay: &[IpAddr]) -> Vec<u128> {
+        let word = |address: &IpAddr| match (self, address) {
+            (Self::Underlay, IpAddr::V4(address)) => Some(u32::from(*address)),
+            (Self::UnderlayHigh, IpAddr::V6(address)) => Some((address.to_bits() >> 96) as u32),
+            (Self::UnderlayLow, IpAddr::V6(address)) => Some((address.to_bits() >> 64) as u32),
+            _ => None,
+        };
+        let mut values: Vec<u128> = match self {
+            Self::Gtpu => gtpu.iter().map(|address| u32::from(*address).into()).collect(),
+            _ => underlay.iter().filter_map(word).map(u128::from).collect(),
+        };
+        values.sort_unstable();
+        values.dedup();
+        values
     }
 }
 
@@ -103,6 +135,7 @@ impl Schema {
             schema.value_sets.push(ValueSet {
                 id,
                 size: size(&name, set.size.into())?,
+                addresses: Addresses::named(&name),
                 name,
                 key: (field.id, key),
             });

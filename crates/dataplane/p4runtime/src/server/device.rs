@@ -1,7 +1,7 @@
 //! The switch behind the server: its program, its state, and its controllers.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use causeway_switch::driver::{Outcome, Request, SwitchDriver, Ticket};
@@ -16,7 +16,7 @@ use tracing::warn;
 use super::Options;
 use super::arbitration::{Arbitration, Stream, Updates};
 use crate::convert::Refusal;
-use crate::info::{Schema, ValueSet};
+use crate::info::{Addresses, Schema, ValueSet};
 use crate::wire::{ForwardingPipelineConfig, FromSwitch, PacketIn, StreamMessageResponse, Uint128};
 
 /// The most transmitted frames that are kept.
@@ -126,7 +126,10 @@ impl Device {
     pub(super) fn commit(&mut self, config: ForwardingPipelineConfig) -> Result<(), Refusal> {
         let (schema, pipeline) = self.verify(&config)?;
         let local: Vec<u128> = self.options.local.iter().map(|address| u32::from(*address).into()).collect();
-        let set = |set: &ValueSet| if set.is_local_ipv4() { local.clone() } else { Vec::new() };
+        let set = |set: &ValueSet| match set.addresses {
+            Some(Addresses::Gtpu) => local.clone(),
+            _ => Vec::new(),
+        };
         let sets = schema.value_sets.iter().map(set).collect();
         let Options { cpu_port, timing, .. } = self.options;
         let model_config = Config { timing, cpu_port, port_rate: None, queue_room: 1 << 20 };
@@ -223,16 +226,32 @@ impl Running {
 
     /// Replaces the members of a value set.
     pub(super) fn set_members(&mut self, place: usize, values: Vec<u128>) {
-        let addresses = values.iter().map(|value| Ipv4Addr::from(*value as u32));
-        match self.schema.value_sets.get(place) {
-            Some(set) if set.is_local_ipv4() => self.model.pipeline_mut().set_local(addresses.collect()),
-            Some(set) if set.is_local_underlay() => {
-                self.model.pipeline_mut().set_underlay(addresses.map(IpAddr::V4).collect());
-            }
-            _ => {}
-        }
         if let Some(members) = self.sets.get_mut(place) {
             *members = values;
         }
+        match self.schema.value_sets.get(place).and_then(|set| set.addresses) {
+            Some(Addresses::Gtpu) => {
+                let addresses = self.members(Addresses::Gtpu).map(Ipv4Addr::from).collect();
+                self.model.pipeline_mut().set_local(addresses);
+            }
+            Some(_) => {
+                let mut addresses: Vec<IpAddr> =
+                    self.members(Addresses::Underlay).map(|word| Ipv4Addr::from(word).into()).collect();
+                for high in self.members(Addresses::UnderlayHigh) {
+                    let address = |low: u32| Ipv6Addr::from(u128::from(high) << 96 | u128::from(low) << 64);
+                    addresses
+                        .extend(self.members(Addresses::UnderlayLow).map(|low| IpAddr::V6(address(low))));
+                }
+                self.model.pipeline_mut().set_underlay(addresses);
+            }
+            None => {}
+        }
+    }
+
+    /// The members of a value set, if the program has it.
+    fn members(&self, of: Addresses) -> impl Iterator<Item = u32> {
+        let place = self.schema.value_sets.iter().position(|set| set.addresses == Some(of));
+        let members = place.and_then(|place| self.sets.get(place));
+        members.into_iter().flatten().map(|value| *value as u32)
     }
 }

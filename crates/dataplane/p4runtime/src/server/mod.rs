@@ -64,7 +64,7 @@ impl Default for Options {
 }
 
 /// The P4Info of the profiles that the model runs, by name.
-pub const PROFILES: [(&str, &str); 10] = [
+pub const PROFILES: [(&str, &str); 11] = [
     ("baseline", include_str!("../../../../../p4/p4info/baseline.bmv2.txtpb")),
     ("red", include_str!("../../../../../p4/p4info/red.bmv2.txtpb")),
     ("red-spt", include_str!("../../../../../p4/p4info/red-spt.bmv2.txtpb")),
@@ -74,6 +74,7 @@ pub const PROFILES: [(&str, &str); 10] = [
     ("hip4-vxlan", include_str!("../../../../../p4/p4info/hip4-vxlan.bmv2.txtpb")),
     ("direct-vxlan", include_str!("../../../../../p4/p4info/direct-vxlan.bmv2.txtpb")),
     ("hip4-hybrid-firewall", include_str!("../../../../../p4/p4info/hip4-hybrid-firewall.bmv2.txtpb")),
+    ("hip4-hybrid-vxlan", include_str!("../../../../../p4/p4info/hip4-hybrid-vxlan.bmv2.txtpb")),
     ("thesis", include_str!("../../../../../p4/p4info/thesis.bmv2.txtpb")),
 ];
 
@@ -287,7 +288,10 @@ mod tests {
             let mut device = switch.host.device();
             let schema = &device.running().unwrap().schema;
             let drops = schema.program.counters.iter().find(|counter| counter.name == "drops").unwrap().id;
-            (schema.value_sets.iter().position(|set| set.is_local_underlay()).unwrap(), drops)
+            (
+                schema.value_sets.iter().position(|set| set.addresses == Some(Addresses::Underlay)).unwrap(),
+                drops,
+            )
         };
         let mut frame = vec![0; 12];
         frame.extend([8, 0, 0x45, 0, 0, 70, 0, 0, 0, 0, 64, 17, 0xf6, 0xa0, 192, 0, 2, 9, 192, 0, 2, 1]);

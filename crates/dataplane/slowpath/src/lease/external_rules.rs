@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Ingress, PacketEngine, Plan};
 use causeway_model::{Pdr, RuleSet, Usage};
-use causeway_types::{PdrId, Seid, Time, UrrId};
+use causeway_types::{NetworkInstance, PdrId, Seid, Time, UrrId};
 
 use super::Destination;
 use crate::engine::SlowPath;
+use crate::matching::matches_network;
 use crate::session::Session;
 use crate::usage::Due;
 
@@ -104,8 +105,9 @@ pub trait Software: PacketEngine + std::fmt::Debug + Send {
     /// The destination of a packet. `None`: its address belongs to no session.
     fn destination_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<Destination>;
 
-    /// The session of a destination to which a packet was just processed; `None`: none, or several.
-    fn only_session_of(&self, destination: &Destination) -> Option<Seid>;
+    /// The session of a destination to which a packet was just processed that came from this data network, or in a tunnel; `None`: none, or
+    /// several.
+    fn only_session_of(&self, destination: &Destination, network: Option<&NetworkInstance>) -> Option<Seid>;
 }
 
 impl Software for SlowPath {
@@ -169,8 +171,8 @@ impl Software for SlowPath {
         Self::destination_of(self, ingress, packet)
     }
 
-    fn only_session_of(&self, destination: &Destination) -> Option<Seid> {
-        Self::only_session_of(self, destination)
+    fn only_session_of(&self, destination: &Destination, network: Option<&NetworkInstance>) -> Option<Seid> {
+        Self::only_session_of(self, destination, network)
     }
 }
 
@@ -180,11 +182,22 @@ impl SlowPath {
         self.leaves_timers = true;
     }
 
-    /// The session whose rules packets to a destination concern; `None`: none, or several.
-    pub fn only_session_of(&self, destination: &Destination) -> Option<Seid> {
+    /// The session whose rules packets to a destination from this data network, or in a tunnel, concern; `None`: none, or several.
+    pub fn only_session_of(
+        &self,
+        destination: &Destination,
+        network: Option<&NetworkInstance>,
+    ) -> Option<Seid> {
         match self.sessions_of(destination).as_slice() {
+            [] => None,
             [one] => Some(*one),
-            _ => None,
+            several => {
+                let takes = |pdr: &Pdr| pdr.pdi.tunnel.is_none() && matches_network(&pdr.pdi, network);
+                let takes =
+                    |seid: &&Seid| self.rules_of(**seid).is_some_and(|it| it.pdrs.values().any(takes));
+                let mut takers = several.iter().filter(takes);
+                takers.next().copied().filter(|_| takers.next().is_none())
+            }
         }
     }
 

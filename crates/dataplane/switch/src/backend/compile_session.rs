@@ -4,15 +4,16 @@ use causeway_p4::names::table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use causeway_model::{Pdr, RuleSet, UeSide};
+use causeway_model::{Forwarding, Pdr, RuleSet, UeSide};
 use causeway_slowpath::lease::direction_of;
-use causeway_types::{Direction, PdrId, QerId, Span, UrrId};
+use causeway_types::{Direction, Interface, PdrId, QerId, Span, UrrId};
 
 use super::application_classes::{ClassView, Measured};
 use super::config::Config;
 use super::direct::{self, ClassOwners, ClassShare, Classes, Filters, Group, LookupPoint};
 use super::layout::{Layout, Profile};
 use super::pdr_treatment::{Refused, Treatment, check_session, unsupported};
+use super::segments::Tenant;
 use super::session_treatments::{Grouped, before_qos, treatments};
 use super::table_placement::{self, Candidate};
 use super::template::{RuleAction, Template};
@@ -23,10 +24,10 @@ use crate::driver::{EntryKey, Rates};
 pub(super) enum LookupKey {
     /// A local TEID.
     Tunnel(u32),
-    /// A UE's IPv4 address, for packets of the data network.
-    V4(Ipv4Addr),
+    /// A UE's IPv4 address, for packets of a data network.
+    V4(Tenant, Ipv4Addr),
     /// The upper half of a UE's IPv6 addresses, likewise.
-    V6(u64),
+    V6(Tenant, u64),
 }
 
 /// The compiled form of a session.
@@ -34,8 +35,8 @@ pub(super) enum LookupKey {
 pub(super) struct CompiledSession {
     /// By rule. A PDR that no packet can reach, behind others, is omitted.
     pub(super) rules: BTreeMap<PdrId, CompiledRule>,
-    /// Entries of the source guard.
-    pub(super) guards: Vec<EntryKey>,
+    /// Entries of the source guard, and the tenants of their tunnels.
+    pub(super) guards: Vec<(EntryKey, Tenant)>,
     pub(super) keys: BTreeSet<LookupKey>,
     /// By address of the UE, in profile `direct`: the rule of packets without a filter class.
     pub(super) ues: BTreeMap<LookupKey, Option<PdrId>>,
@@ -75,6 +76,8 @@ pub(super) struct NumberContent {
     pub(super) is_counted: bool,
     /// A URR counts before QoS enforcement.
     pub(super) before_qos: bool,
+    /// Octets of segments around counted frames: before and after QoS enforcement.
+    pub(super) underlay: [u64; 2],
 }
 
 /// Compiles a session with these rules, while these quotas are exhausted. In profile `direct` the software handles
@@ -95,7 +98,7 @@ pub(super) fn compile(
     let pdrs = in_order(rules, view);
     let mut session = CompiledSession { measured: view.measured(), ..CompiledSession::default() };
     let is_by_index = layout.profile == Profile::Direct;
-    let by_index = if is_by_index { groups(rules, view, layout)? } else { Vec::new() };
+    let by_index = if is_by_index { groups(rules, view, layout, config)? } else { Vec::new() };
     let grouped = |group| Grouped { group, is_in_software: classes.is_none() };
     let mut by_index: Vec<Grouped<'_>> = by_index.iter().map(grouped).collect();
     let mut groups: BTreeMap<LookupKey, Vec<Candidate<'_>>> = BTreeMap::new();
@@ -103,14 +106,16 @@ pub(super) fn compile(
     let treatments = treatments(rules, exhausted, config, view, of_index)?;
     for pdr in pdrs {
         let Some((_, treatment)) = treatments.get(&pdr.id) else { continue };
-        for key in doors(pdr)? {
+        for key in doors(pdr, config)? {
             groups.entry(key).or_default().push(Candidate { pdr, action: treatment.action });
         }
     }
     for (key, group) in groups {
         session.keys.insert(key);
         if let LookupKey::Tunnel(teid) = key {
-            session.guards.extend(guards(teid, &group, layout, config)?);
+            let tenant = tenant_of_tunnel(teid, rules, config);
+            let guards = guards(teid, &group, layout, config)?;
+            session.guards.extend(guards.into_iter().map(|key| (key, tenant)));
         }
         if is_by_index {
             continue;
@@ -121,7 +126,7 @@ pub(super) fn compile(
                 rows: Vec::new(),
                 spot: None,
                 shares: Vec::new(),
-                content: content(rule, treatment, rules, exhausted),
+                content: content(rule, treatment, rules, exhausted, config),
             };
             session.rules.entry(pdr).or_insert_with(wanted).rows.push(row);
         }
@@ -135,7 +140,8 @@ pub(super) fn compile(
     for (pdr, (rule, treatment)) in treatments.iter().filter(|_| is_by_index) {
         let (spot, shares) = (spots.remove(pdr), shares.remove(pdr).unwrap_or_default());
         if spot.is_some() || !shares.is_empty() {
-            let content = NumberContent { is_counted: true, ..content(rule, treatment, rules, exhausted) };
+            let content =
+                NumberContent { is_counted: true, ..content(rule, treatment, rules, exhausted, config) };
             session.rules.insert(*pdr, CompiledRule { rows: Vec::new(), spot, shares, content });
         }
     }
@@ -150,7 +156,13 @@ pub(super) fn compile(
     Ok(session)
 }
 
-fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeSet<UrrId>) -> NumberContent {
+fn content(
+    pdr: &Pdr,
+    treatment: &Treatment,
+    rules: &RuleSet,
+    exhausted: &BTreeSet<UrrId>,
+    config: &Config,
+) -> NumberContent {
     let before_qos = before_qos(pdr, rules);
     let is_uplink = direction_of(pdr) == Direction::Uplink;
     let is_dropped = matches!(treatment.action, RuleAction::Drop(_));
@@ -166,14 +178,20 @@ fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeS
         is_counted: treatment.action.forwards()
             || is_dropped && (before_qos || rules.inactivity_timer.is_some()),
         before_qos,
+        underlay: underlay(pdr, treatment, rules, config),
     }
 }
 
 /// The groups of candidate rules, in profile `direct`.
-fn groups<'r>(rules: &'r RuleSet, view: ClassView<'_>, layout: &Layout) -> Result<Vec<Group<'r>>, Refused> {
+fn groups<'r>(
+    rules: &'r RuleSet,
+    view: ClassView<'_>,
+    layout: &Layout,
+    config: &Config,
+) -> Result<Vec<Group<'r>>, Refused> {
     let mut by_key: BTreeMap<LookupKey, Vec<&Pdr>> = BTreeMap::new();
     for pdr in in_order(rules, view) {
-        for key in doors(pdr)? {
+        for key in doors(pdr, config)? {
             by_key.entry(key).or_default().push(pdr);
         }
     }
@@ -188,15 +206,66 @@ fn in_order<'r>(rules: &'r RuleSet, view: ClassView<'_>) -> Vec<&'r Pdr> {
 }
 
 /// The lookup keys of a PDR.
-fn doors(pdr: &Pdr) -> Result<Vec<LookupKey>, Refused> {
+fn doors(pdr: &Pdr, config: &Config) -> Result<Vec<LookupKey>, Refused> {
     if let Some(tunnel) = pdr.pdi.tunnel {
         return Ok(vec![LookupKey::Tunnel(tunnel.teid.value())]);
     }
     let ue = pdr.pdi.ue.filter(|ue| ue.side == UeSide::Destination);
     let ue = ue.ok_or(unsupported("a PDR for packets of a data network that names no UE as destination"))?;
-    let v4 = ue.v4.map(LookupKey::V4);
-    let v6 = ue.v6.map(|net| LookupKey::V6((u128::from(net.addr()) >> 64) as u64));
-    Ok(v4.into_iter().chain(v6).collect())
+    let keys = |tenant: Tenant| {
+        let v4 = ue.v4.map(|ip| LookupKey::V4(tenant, ip));
+        let v6 = ue.v6.map(|net| LookupKey::V6(tenant, (u128::from(net.addr()) >> 64) as u64));
+        v4.into_iter().chain(v6)
+    };
+    Ok(arrives_from(pdr, config).into_iter().flat_map(keys).collect())
+}
+
+/// The tenants from which packets without a tunnel match a PDR: without a Network Instance, all.
+pub(super) fn arrives_from(pdr: &Pdr, config: &Config) -> Vec<Tenant> {
+    match &pdr.pdi.network_instance {
+        Some(network) => config.tenant_of(network).into_iter().collect(),
+        None => config.tenants().collect(),
+    }
+}
+
+/// The data network that a FAR forwards to without a tunnel. `None`: it names none that the switch serves.
+pub(super) fn leaves_to(pdr: &Pdr, forwarding: &Forwarding, config: &Config) -> Option<Tenant> {
+    let first = || config.topology.networks.first().map(|network| &network.instance);
+    let named = forwarding.network_instance.as_ref().or(pdr.pdi.network_instance.as_ref());
+    config.tenant_of(named.or_else(first)?)
+}
+
+/// The tenant of all packets in a tunnel: that of the pool of its TEID, or of the data network that its first PDR leads to.
+pub(super) fn tenant_of_tunnel(teid: u32, rules: &RuleSet, config: &Config) -> Tenant {
+    if let Some(pool) = config.guards.iter().find(|guard| guard.has_teid(teid)) {
+        return config.tenant_of_pool(pool).unwrap_or_default();
+    }
+    let is_in = |pdr: &&Pdr| pdr.pdi.tunnel.is_some_and(|tunnel| tunnel.teid.value() == teid);
+    let exit = |pdr: &Pdr| {
+        let forwarding = rules.fars.get(&pdr.far)?.forwarding.as_ref()?;
+        let leaves = forwarding.outer.is_none() && forwarding.destination != Interface::Access;
+        let tenant = leaves.then(|| leaves_to(pdr, forwarding, config))??;
+        Some(((pdr.precedence, pdr.id), tenant))
+    };
+    let exits = rules.pdrs.values().filter(is_in).filter_map(exit);
+    exits.min_by_key(|(order, _)| *order).map_or_else(Tenant::default, |(_, tenant)| tenant)
+}
+
+/// Octets of segments around the frames of a rule, as they come and as they leave.
+fn underlay(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, config: &Config) -> [u64; 2] {
+    let tenant = |tenant: Option<Tenant>| tenant.map_or(0, |tenant| config.underlay_octets(tenant));
+    let (came, network) = match pdr.pdi.tunnel {
+        Some(tunnel) => {
+            (config.access_octets(), tenant(Some(tenant_of_tunnel(tunnel.teid.value(), rules, config))))
+        }
+        // Those of several data networks have the same headers.
+        None => (tenant(arrives_from(pdr, config).first().copied()), config.access_octets()),
+    };
+    let leaves = match treatment.action {
+        RuleAction::Encapsulate { .. } => config.access_octets(),
+        _ => network,
+    };
+    [came, leaves]
 }
 
 /// The source guard entries for a tunnel. All its rules name the same UE.

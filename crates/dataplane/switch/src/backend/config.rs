@@ -4,9 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::Topology;
 use causeway_slowpath::Limits;
-use causeway_types::{IpNet, Span};
+use causeway_types::{IpNet, NetworkInstance, Span};
 
 use super::Template;
+use super::segments::{Segment, Tenant};
 use crate::SoftwareLink;
 use crate::pendulum::Mode;
 use crate::pulling;
@@ -15,7 +16,7 @@ use crate::ranges::Minimum;
 /// The configuration of a switch. [`Config::new`] sets defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The UPF's addresses and networks. The switch serves the first data network.
+    /// The UPF's addresses and networks. The switch serves the data networks that are in segments, and the first other one.
     pub topology: Topology,
     /// Limits of the software behind the switch: sessions, buffers.
     pub limits: Limits,
@@ -55,7 +56,9 @@ pub struct Config {
     /// Templates that always find a number for this many rules; others are learnt. Without effect where the profile has
     /// no templates.
     pub minima: Vec<Minimum<Template>>,
-    /// Routes of transmitted packets; the longest prefix wins.
+    /// VXLAN segments, at most 254; each has its routes.
+    pub segments: Vec<Segment>,
+    /// Routes of packets that are transmitted without a segment; the longest prefix wins.
     pub routes: Vec<Route>,
     /// Pools of UEs whose TEIDs end like their addresses: one source guard entry serves a whole pool. Other UEs have an
     /// entry each.
@@ -90,13 +93,19 @@ impl Config {
             patience: Span::from_secs(30),
             number_bits: 24,
             minima: Vec::new(),
+            segments: Vec::new(),
             routes: Vec::new(),
             guards: Vec::new(),
             software: Vec::new(),
         }
     }
 
-    /// The next hop of packets without a tunnel to this address.
+    /// The tenant of a pool of UEs; `None`: the switch does not serve its data network.
+    pub(super) fn tenant_of_pool(&self, pool: &SourceGuardPool) -> Option<Tenant> {
+        pool.network.as_ref().map_or(Some(Tenant::default()), |network| self.tenant_of(network))
+    }
+
+    /// The next hop of packets without a tunnel and without a segment to this address.
     pub(super) fn network_hop(&self, to: IpAddr) -> Option<Hop> {
         let hop = |route: &Route| match route {
             Route::Network { to: net, hop } if net.contains(&to) => Some((net.prefix_len(), *hop)),
@@ -148,10 +157,12 @@ pub struct Hop {
 }
 
 /// A pool of IPv4 UE addresses whose TEIDs end like the addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceGuardPool {
     /// The pool; at most 24 bits of its addresses are free.
     pub pool: IpNet,
+    /// The data network of its UEs; `None`: the one without a segment.
+    pub network: Option<NetworkInstance>,
     /// The TEID of the pool's first address. The others differ from it as their addresses do.
     pub first_teid: u32,
 }

@@ -7,12 +7,13 @@ use causeway_dataplane::Ingress;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
 
 use super::config::Hop;
+use super::segments::{Segment, Tenant};
+use super::underlay::{self, ether_type};
 use crate::model::upf::{Command, Punt};
 
 /// EtherType of frames of the CPU port.
 const ETHERTYPE_CPU: u16 = 0x88b5;
 const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// Octets of an Ethernet header, and of the CPU port header that follows it.
 const ETHERNET: usize = 14;
@@ -29,6 +30,8 @@ pub(super) struct CpuPortFrame<'a> {
     pub(super) rule: u32,
     /// The port at which its packet arrived; of a copy that says an application class, the class.
     pub(super) of: u16,
+    /// The data network that the packet came from, if it came without a tunnel.
+    pub(super) tenant: Tenant,
     /// The packet after the header.
     pub(super) packet: &'a [u8],
 }
@@ -42,7 +45,7 @@ impl<'a> CpuPortFrame<'a> {
         let rule = u32::from_be_bytes([0, header[5], header[6], header[7]]);
         let packet = frame.get(ETHERNET + CPU..)?;
         let of = u16::from_be_bytes([header[2], header[3]]);
-        is_ours.then_some(Self { code: header[0], rule, of, packet })
+        is_ours.then_some(Self { code: header[0], rule, of, tenant: Tenant(header[4]), packet })
     }
 
     pub(super) const fn is(&self, punt: Punt) -> bool {
@@ -52,9 +55,8 @@ impl<'a> CpuPortFrame<'a> {
 
 /// A frame of a port, with an IP packet. The switch ignores its addresses.
 pub(super) fn plain_frame(packet: &[u8]) -> Vec<u8> {
-    let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
     let mut frame = vec![0; 12];
-    frame.extend((if is_ipv6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 }).to_be_bytes());
+    frame.extend(ether_type(packet).to_be_bytes());
     frame.extend_from_slice(packet);
     frame
 }
@@ -71,7 +73,6 @@ pub(super) fn route(packet: &[u8]) -> Vec<u8> {
 
 /// A frame that requests the switch to transmit an IP packet on a port to a neighbour.
 pub(super) fn send(hop: &Hop, packet: &[u8]) -> Vec<u8> {
-    let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
     let mut frame = Vec::with_capacity(ETHERNET + CPU + packet.len());
     frame.extend(hop.neighbour);
     frame.extend(hop.source);
@@ -79,9 +80,14 @@ pub(super) fn send(hop: &Hop, packet: &[u8]) -> Vec<u8> {
     frame.extend([Command::Send as u8, 0]);
     frame.extend(hop.port.to_be_bytes());
     frame.extend([0; 4]);
-    frame.extend((if is_ipv6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 }).to_be_bytes());
+    frame.extend(ether_type(packet).to_be_bytes());
     frame.extend_from_slice(packet);
     frame
+}
+
+/// A frame that requests the switch to transmit an IP packet to a segment; `None` if it is too long.
+pub(super) fn send_to_segment(segment: &Segment, packet: &[u8]) -> Option<Vec<u8>> {
+    Some(send(&segment.hop, &underlay::to_segment(segment, packet)?))
 }
 
 /// The TTL of packets from the switch and its software.

@@ -48,7 +48,7 @@ const LINK: [(Ipv6Addr, Ipv6Addr); 2] = [
 pub enum FirewallError {
     /// The program has no tables for it.
     #[error(
-        "the switch's program has no firewall: use one that is compiled with it (hip4-vxlan, direct-vxlan or hip4-hybrid-firewall), or \
+        "the switch's program has no firewall: use one that is compiled with it (hip4-vxlan, direct-vxlan, hip4-hybrid-firewall or hip4-hybrid-vxlan), or \
          remove upf.firewall"
     )]
     NoTables,

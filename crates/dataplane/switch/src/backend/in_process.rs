@@ -1,6 +1,5 @@
 //! The backend with packets: a UPF on the model of a switch, with in-process ports.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -59,8 +58,8 @@ impl InProcess {
     /// # Errors
     /// The program or the topology does not fit.
     pub fn new(program: &Program, topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
-        let ports = Ports::new(&topology);
         let (model, program, config) = parts(program, topology, limits)?;
+        let ports = Ports::new(&config);
         Ok(Self::with_switch(Switch::new(model, &program, config)?, ports))
     }
 
@@ -84,8 +83,9 @@ impl<D: WithPorts> InProcess<D> {
         topology: Topology,
         limits: Limits,
     ) -> Result<Self, StartError> {
-        let ports = Ports::new(&topology);
-        let switch = Switch::new(driver, &with_guards(program), local_config(topology, limits))?;
+        let config = local_config(program, topology, limits);
+        let ports = Ports::new(&config);
+        let switch = Switch::new(driver, &with_guards(program), config)?;
         Ok(Self::with_switch(switch, ports))
     }
 
@@ -152,8 +152,7 @@ impl<D: WithPorts> InProcess<D> {
                 teid.map(|teid| LookupKey::Tunnel(teid.value()))
             }
             (DropReason::UnknownUe, _) => match UserPacket::parse(packet).map(|user| user.flow.dst) {
-                Ok(IpAddr::V4(ip)) => Some(LookupKey::V4(ip)),
-                Ok(IpAddr::V6(ip)) => Some(LookupKey::V6((u128::from(ip) >> 64) as u64)),
+                Ok(to) => self.switch.key_of(ingress, to),
                 Err(_) => None,
             },
             _ => None,

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::pattern::{Inexpressible, Pattern};
+use super::segments::Tenant;
 use crate::SwitchPdr;
 use crate::armed::Arming;
 use crate::classes;
@@ -201,11 +202,11 @@ impl Layout {
         self.entry(EntryKey { table: found.id, fields, priority }, action, parameters)
     }
 
-    /// The keys of an entry of a table for what comes without a segment: of tenant 0, where the program has tenants.
-    pub(super) fn of_no_tenant(&self, table: &str, fields: Vec<FieldMatch>) -> Vec<FieldMatch> {
+    /// The keys of an entry of a table for packets of a tenant, where the program has tenants there.
+    pub(super) fn of_tenant(&self, table: &str, tenant: Tenant, fields: Vec<FieldMatch>) -> Vec<FieldMatch> {
         let has_tenants =
             self.table(table).is_some_and(|table| table.keys.iter().any(|key| key.name == key::TENANT));
-        has_tenants.then_some(FieldMatch::Exact(0)).into_iter().chain(fields).collect()
+        has_tenants.then_some(FieldMatch::Exact(tenant.0.into())).into_iter().chain(fields).collect()
     }
 
     /// The entry with the meter of a rule, where neither its rule entries nor its FAR entry name the meter.

@@ -2,13 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_dataplane::Topology;
+use causeway_dataplane::{Network, Topology};
 use causeway_p4::names::table;
 use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{IpNet, Span};
 
 use super::config::{Config, Hop, Route};
+use super::segments::{Segment, SegmentOf};
 use crate::driver::Program;
 use crate::model::upf::{UnknownProgram, Upf};
 use crate::model::{self, Model, Timing};
@@ -18,6 +19,12 @@ pub(super) const N3: u16 = 1;
 pub(super) const N6: u16 = 2;
 pub(super) const CPU: u16 = 510;
 const SOFTWARE: u16 = 3;
+
+/// The way to data networks.
+const HOP: Hop = Hop { port: N6, source: [2, 0, 0, 0, 0, 1], neighbour: [2, 0, 0, 0, 0, 2] };
+
+/// Data networks in segments; further ones are not served.
+const MOST_SEGMENTS: u32 = 254;
 
 /// Octets that a queue of the model holds.
 const QUEUE: u64 = 1 << 20;
@@ -33,12 +40,14 @@ pub(super) fn parts(
     limits: Limits,
 ) -> Result<(Model<Upf>, Program, Config), UnknownProgram> {
     let program = with_guards(program);
-    let pipeline = Upf::new(&program, CPU, addresses(&topology))?;
+    let mut pipeline = Upf::new(&program, CPU, addresses(&topology))?;
+    pipeline.set_underlay(vec![UNDERLAY]);
     let timing = Timing::INSTANT;
     let model = model::Config { timing, cpu_port: CPU, port_rate: None, queue_room: QUEUE };
     let bounds = pipeline.bounds();
     let model = Model::new(program.clone(), pipeline, model).with_bounds(bounds);
-    Ok((model, program, local_config(topology, limits)))
+    let config = local_config(&program, topology, limits);
+    Ok((model, program, config))
 }
 
 /// A model of a switch in front of a software data plane, for [`Switch::with_software`](super::Switch::with_software).
@@ -56,7 +65,7 @@ impl LocalSwitch {
     /// The port on which the model sends the packets that it does not forward.
     pub const SOFTWARE_PORT: u16 = SOFTWARE;
 
-    /// A model with profile `hip4-hybrid-firewall`, whose requests take this time.
+    /// A model with profile `hip4-hybrid-vxlan`, whose requests take this time.
     ///
     /// # Errors
     /// The model does not run it.
@@ -78,17 +87,18 @@ impl LocalSwitch {
         timing: Timing,
         rules: usize,
     ) -> Result<Self, UnknownProgram> {
-        let mut program = with_guards(&Program::from(&profiles::HIP4_HYBRID_FIREWALL));
+        let mut program = with_guards(&Program::from(&profiles::HIP4_HYBRID_VXLAN));
         let of_rules: Vec<bool> = program.tables.iter().map(|table| program.has_rules(table)).collect();
         let tables = program.tables.iter_mut().zip(of_rules);
         let larger = tables.filter(|(table, of_rules)| *of_rules && table.name != table::ARMED_RULES);
         larger.for_each(|(table, _)| table.size = table.size.max(rules));
         let guards = program.tables.iter_mut().filter(|table| table.name == table::SOURCE_GUARD);
         guards.for_each(|table| table.size = table.size.max(rules));
-        let pipeline = Upf::new(&program, CPU, addresses(topology))?.with_software(SOFTWARE)?;
+        let mut pipeline = Upf::new(&program, CPU, addresses(topology))?.with_software(SOFTWARE)?;
+        pipeline.set_underlay(vec![UNDERLAY]);
         let model = model::Config { timing, cpu_port: CPU, port_rate: None, queue_room: QUEUE };
         let model = Model::new(program.clone(), pipeline, model);
-        let config = local_config(topology.clone(), limits).moving_rules();
+        let config = local_config(&program, topology.clone(), limits).moving_rules();
         Ok(Self { model, program, config })
     }
 }
@@ -113,7 +123,7 @@ fn addresses(topology: &Topology) -> Vec<Ipv4Addr> {
 }
 
 /// The configuration of a backend whose switch takes no time.
-pub(super) fn local_config(topology: Topology, limits: Limits) -> Config {
+pub(super) fn local_config(program: &Program, topology: Topology, limits: Limits) -> Config {
     let own = addresses(&topology).first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
     Config {
         drain: Span::ZERO,
@@ -122,8 +132,31 @@ pub(super) fn local_config(topology: Topology, limits: Limits) -> Config {
         drop_read_interval: None,
         retry: Span::ZERO,
         routes: routes(own),
+        segments: segments(program, &topology),
         ..Config::new(topology, limits)
     }
+}
+
+/// The address of both ends of segments in process: a dummy, which no host has (RFC 7600).
+const UNDERLAY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
+
+/// Several data networks are in segments each, if the program has them: otherwise the switch could not tell their packets apart.
+fn segments(program: &Program, topology: &Topology) -> Vec<Segment> {
+    let networks = &topology.networks;
+    if networks.len() < 2 || program.table_named(table::VXLAN_ARRIVALS).is_none() {
+        return Vec::new();
+    }
+    let segment = |(vni, network): (u32, &Network)| Segment {
+        of: SegmentOf::Network(network.instance.clone()),
+        vni,
+        local: UNDERLAY,
+        remote: UNDERLAY,
+        mac: HOP.source,
+        next_hop: HOP.neighbour,
+        hop: HOP,
+        mtu: network.mtu,
+    };
+    (1..=MOST_SEGMENTS).zip(networks).map(segment).collect()
 }
 
 /// All tunnels use one port, all other packets the other. MAC addresses have no effect.
@@ -135,8 +168,8 @@ fn routes(own: Ipv4Addr) -> Vec<Route> {
         };
         IpNet::new(any, 0).ok()
     };
-    let hop = |port| Hop { port, source: [2, 0, 0, 0, 0, 1], neighbour: [2, 0, 0, 0, 0, 2] };
-    let tunnels = everything(false).map(|to| Route::Tunnel { to, hop: hop(N3), local: own });
+    let n3 = Hop { port: N3, ..HOP };
+    let tunnels = everything(false).map(|to| Route::Tunnel { to, hop: n3, local: own });
     let networks = [false, true].into_iter().filter_map(everything);
-    tunnels.into_iter().chain(networks.map(|to| Route::Network { to, hop: hop(N6) })).collect()
+    tunnels.into_iter().chain(networks.map(|to| Route::Network { to, hop: HOP })).collect()
 }

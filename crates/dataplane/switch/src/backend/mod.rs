@@ -55,6 +55,7 @@ mod reader;
 mod recovery;
 mod requests;
 mod rule_entries;
+mod segments;
 mod session_state;
 mod session_treatments;
 mod sessions;
@@ -62,6 +63,7 @@ mod start;
 mod switch;
 mod table_placement;
 mod template;
+mod underlay;
 mod writer;
 
 #[cfg(test)]
@@ -77,6 +79,7 @@ pub use notice::Notice;
 pub use operation::{Operation, Progress};
 pub use placement::Places;
 pub use ports::Ports;
+pub use segments::{Segment, SegmentError, SegmentOf};
 pub use start::StartError;
 pub use switch::{Counted, Statistics, Switch};
 pub use template::{RuleAction, Template};

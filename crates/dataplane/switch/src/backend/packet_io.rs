@@ -17,6 +17,7 @@ use super::layout::{Layout, Profile};
 use super::requests::{InFlight, Requests};
 use super::session_state::NumberRecord;
 use super::sessions::Sessions;
+use super::underlay;
 use crate::SwitchPdr;
 use crate::driver::{Request, SwitchDriver};
 use crate::model::upf::Punt;
@@ -81,7 +82,11 @@ impl PacketIo {
                     cpu_port::in_udp((*local, GTPU_PORT), (*peer.ip(), peer.port()), (*tos, *hops), packet)?;
                 Some(cpu_port::route(&datagram))
             }
-            Egress::Ip { .. } => {
+            Egress::Ip { network } => {
+                let tenant = self.config.tenant_of(network)?;
+                if let Some(segment) = self.config.segment(tenant) {
+                    return cpu_port::send_to_segment(segment, packet);
+                }
                 let to = match packet.first()? >> 4 {
                     4 => IpAddr::from(*packet.get(16..)?.first_chunk::<4>()?),
                     _ => IpAddr::from(*packet.get(24..)?.first_chunk::<16>()?),
@@ -109,9 +114,9 @@ impl PacketIo {
         sessions: &Sessions,
         software: &mut dyn Software,
     ) -> Option<(Ingress, Vec<u8>)> {
-        let network = || self.config.topology.networks.first().map(|network| network.instance.clone());
+        let network = || self.config.network_of(frame.tenant).cloned();
         if frame.is(Punt::Signalling) {
-            let (ingress, message) = cpu_port::out_of_udp(frame.packet)?;
+            let (ingress, message) = cpu_port::out_of_udp(self.out_of_segment(frame.packet))?;
             return Some((ingress, message.to_vec()));
         }
         if frame.is(Punt::Buffer) || frame.is(Punt::TtlExpired) {
@@ -129,9 +134,18 @@ impl PacketIo {
             return Some((Ingress::Ip { network: network()? }, frame.packet.to_vec()));
         }
         if frame.is(Punt::Local) {
-            return Some((Ingress::Ip { network: network()? }, frame.packet.to_vec()));
+            let packet = self.out_of_segment(frame.packet);
+            return Some((Ingress::Ip { network: network()? }, packet.to_vec()));
         }
         None
+    }
+
+    /// What is for the UPF itself comes with all headers: the packet that it has behind those of a segment, if it has any.
+    fn out_of_segment<'p>(&self, packet: &'p [u8]) -> &'p [u8] {
+        let inside = underlay::inside(packet).filter(|inside| {
+            self.config.segment_between(inside.vni, inside.from).is_some_and(|it| it.local == inside.to)
+        });
+        inside.map_or(packet, |inside| inside.packet)
     }
 
     /// The number of a rule in a frame of the switch, and the QFI of the packet if it is encoded with it.

@@ -2,6 +2,7 @@
 
 use causeway_p4::names::key;
 
+use super::segments::Tenant;
 use crate::driver::{FieldMatch, MatchKind, Table, ones};
 use crate::tables::is_uplink;
 
@@ -58,6 +59,8 @@ pub(super) struct Inexpressible(pub(super) &'static str);
 /// The packets that an entry matches: fields of the user packet, and the received tunnel.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Pattern {
+    /// The data network that it comes from, if it comes without a tunnel.
+    pub(super) tenant: Tenant,
     pub(super) teid: Option<u32>,
     pub(super) qfi: Bits,
     pub(super) source: Bits,
@@ -111,8 +114,7 @@ impl Pattern {
         for key in &table.keys {
             let (field, bits) = match key.name.as_str() {
                 key::IS_UPLINK => (None, Bits::exactly(self.teid.is_some().into(), 1)),
-                // What comes without a segment is of tenant 0.
-                key::TENANT => (None, Bits::exactly(0, 8)),
+                key::TENANT => (None, Bits::exactly(self.tenant.0.into(), 8)),
                 key::IS_IPV4 | key::IS_IPV6 => (None, Bits::exactly(1, 1)),
                 key::TEID => (None, self.teid.map_or(Bits::ANY, |teid| Bits::exactly(teid.into(), 24))),
                 key::QFI => (Some(Filtered::Qfi), self.qfi),

@@ -12,6 +12,7 @@ use causeway_slowpath::lease::direction_of;
 use causeway_types::{Direction, Interface, NetworkInstance, QerId, UrrId, WallTime};
 
 use super::application_classes::ClassView;
+use super::compile_session::{arrives_from, leaves_to, tenant_of_tunnel};
 use super::config::Config;
 use super::template::RuleAction;
 use crate::model::upf::DropReason;
@@ -56,12 +57,13 @@ pub(super) fn treat(
     pdr: &Pdr,
     rules: &RuleSet,
     exhausted: &BTreeSet<UrrId>,
-    topology: &Topology,
+    config: &Config,
 ) -> Result<Treatment, UnsupportedBy> {
     let direction = direction_of(pdr);
     let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| rules.qers.get(id)).collect();
     qers.iter().try_for_each(|qer| check_qer(qer, direction))?;
     check_urrs(pdr, rules)?;
+    check_headers(pdr, config)?;
     let (far, is_blocked) = far_of(pdr, rules, exhausted);
     let Some(far) = far else { return Ok(drops(DropReason::FarDrop)) };
     check_far(far, direction)?;
@@ -76,7 +78,7 @@ pub(super) fn treat(
         (ApplyAction::Forward, Some(forwarding)) => forwarding,
     };
     let meter = meter_of(&qers)?;
-    let (action, teid) = leave(pdr, forwarding, &qers, topology)?;
+    let (action, teid) = leave(pdr, rules, forwarding, &qers, config)?;
     let meter = meter.filter(|_| action.forwards());
     Ok(Treatment { action, teid, meter })
 }
@@ -158,9 +160,10 @@ fn meter_of(qers: &[&Qer]) -> Result<Option<QerId>, UnsupportedBy> {
 
 fn leave(
     pdr: &Pdr,
+    rules: &RuleSet,
     forwarding: &Forwarding,
     qers: &[&Qer],
-    topology: &Topology,
+    config: &Config,
 ) -> Result<(RuleAction, u32), UnsupportedBy> {
     let Forwarding { destination, network_instance, outer, marking, vlan, proxying, steering, enrichment } =
         forwarding;
@@ -176,8 +179,8 @@ fn leave(
     match outer {
         Some(OuterHeader::Gtpu(tunnel)) => {
             let peer = tunnel.addr.v4.ok_or(UnsupportedBy::Both("a tunnel over IPv6"))?;
-            let local = local_end(network_instance.as_ref(), topology);
-            if local.is_none() || local != local_end(None, topology) {
+            let local = local_end(network_instance.as_ref(), &config.topology);
+            if local.is_none() || local != local_end(None, &config.topology) {
                 return Err(UnsupportedBy::Both("a tunnel from another GTP-U address than the first"));
             }
             let is_to_access = *destination == Interface::Access;
@@ -190,20 +193,54 @@ fn leave(
         Some(OuterHeader::Udp(_) | OuterHeader::Ip(_)) => Err(UnsupportedBy::Both("a tunnel over N6")),
         None if *destination == Interface::Access => Ok((RuleAction::Drop(DropReason::NoForwarding), 0)),
         None => {
-            serves(network_instance.as_ref(), topology)?;
+            check_exit(pdr, rules, forwarding, config)?;
             Ok((RuleAction::Decapsulate { dscp: marking.map(whole_dscp).transpose()? }, 0))
         }
     }
 }
 
-/// Whether the switch serves the network: it serves one data network, the first.
-pub(super) fn serves(network: Option<&NetworkInstance>, topology: &Topology) -> Result<(), UnsupportedBy> {
-    let first = topology.networks.first().map(|network| &network.instance);
-    match network {
-        Some(network) if Some(network) != first => {
-            Err(UnsupportedBy::Both("a data network that is not the first one"))
+/// A data network that the switch does not serve.
+const NOT_SERVED: UnsupportedBy =
+    UnsupportedBy::Both("a data network without a VXLAN segment that is not the first such one");
+
+/// Packets leave to a data network that the switch serves, the one of all packets of their tunnel, or the one that they came from: the switch has
+/// no other way to tell it.
+fn check_exit(
+    pdr: &Pdr,
+    rules: &RuleSet,
+    forwarding: &Forwarding,
+    config: &Config,
+) -> Result<(), UnsupportedBy> {
+    let exit = leaves_to(pdr, forwarding, config).ok_or(NOT_SERVED)?;
+    match pdr.pdi.tunnel {
+        Some(tunnel) if tenant_of_tunnel(tunnel.teid.value(), rules, config) != exit => {
+            Err(UnsupportedBy::Switch("packets of one tunnel to several data networks"))
+        }
+        None if arrives_from(pdr, config) != [exit] => {
+            Err(UnsupportedBy::Switch("packets from one data network to another"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Packets come from data networks that the switch serves. Those without a Network Instance are of all of them.
+fn check_arrival(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
+    let is_served = |network: &NetworkInstance| config.tenant_of(network).is_some();
+    match pdr.pdi.network_instance.as_ref().is_none_or(is_served) {
+        true => Ok(()),
+        false => Err(NOT_SERVED.into()),
+    }
+}
+
+/// What packets of several data networks have in common: their frames have the same headers, so that their octets can be counted.
+fn check_headers(pdr: &Pdr, config: &Config) -> Result<(), UnsupportedBy> {
+    let mut octets = arrives_from(pdr, config).into_iter().map(|tenant| config.underlay_octets(tenant));
+    let first = octets.next();
+    match pdr.pdi.tunnel.is_some() || octets.all(|other| Some(other) == first) {
+        true => Ok(()),
+        false => Err(UnsupportedBy::Switch(
+            "a PDR without a Network Instance, of data networks with and without a segment",
+        )),
     }
 }
 
@@ -284,7 +321,7 @@ pub(super) fn check_pdr(pdr: &Pdr, config: &Config, view: ClassView<'_>) -> Resu
     check_removal(pdr)?;
     match pdi.tunnel {
         Some(_) => check_tunnel(pdr, config),
-        None => Ok(serves(pdi.network_instance.as_ref(), &config.topology)?),
+        None => check_arrival(pdr, config),
     }
 }
 

@@ -116,7 +116,10 @@ impl NumberRecord {
         let mut numbered = Self {
             session,
             pdr,
-            headers: [header_octets(content.is_tunnelled), header_octets(false)],
+            headers: [
+                header_octets(content.is_tunnelled) + content.underlay[0],
+                header_octets(false) + content.underlay[1],
+            ],
             content: content.clone(),
             fresh: Some(fresh),
             altering: None,
@@ -134,7 +137,7 @@ impl NumberRecord {
         if content.template.action.forwards() {
             let leaves_in_tunnel = is_in_tunnel(content.template.action);
             self.leaves_in_tunnel = Some(leaves_in_tunnel);
-            self.headers[1] = header_octets(leaves_in_tunnel);
+            self.headers[1] = header_octets(leaves_in_tunnel) + content.underlay[1];
         }
         self.content = content;
     }

@@ -56,7 +56,7 @@ pub(super) fn treatments<'r>(
             treatments.insert(pdr.id, (pdr, treatment));
             continue;
         }
-        let treated = pdr_treatment::treat(pdr, rules, exhausted, &config.topology);
+        let treated = pdr_treatment::treat(pdr, rules, exhausted, config);
         let treated = treated.and_then(|treatment| match whole {
             Some(cannot) if treatment.action.forwards() => Err(cannot),
             _ => Ok(treatment),
@@ -111,7 +111,7 @@ pub(super) fn treatments<'r>(
 /// application class it has, but for those that were buffered.
 pub(super) fn is_for_switch(rules: &RuleSet, config: &Config, is_by_index: bool) -> bool {
     let of_switch = |pdr: &Pdr| {
-        let treated = pdr_treatment::treat(pdr, rules, &BTreeSet::new(), &config.topology);
+        let treated = pdr_treatment::treat(pdr, rules, &BTreeSet::new(), config);
         let treated = treated.and_then(|treatment| match is_by_index {
             true => by_number(pdr, treatment, rules),
             false => Ok(treatment),

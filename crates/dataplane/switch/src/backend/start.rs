@@ -1,4 +1,4 @@
-//! The initial entries of a switch: templates, routes and pools of the source guard.
+//! The initial entries of a switch: templates, segments, routes and pools of the source guard.
 
 use causeway_p4::names::{action, parameter, table};
 use causeway_types::IpNet;
@@ -7,6 +7,7 @@ use super::config::{Config, Route, SourceGuardPool};
 use super::direct;
 use super::firewall::FirewallError;
 use super::layout::{Layout, Profile, TEMPLATES, UnknownLayout};
+use super::segments::{self, SegmentError, Tenant, mac};
 use super::template::Template;
 use super::writer::template_updates;
 use crate::SoftwareLink;
@@ -45,6 +46,9 @@ pub enum StartError {
         /// Entries available.
         room: usize,
     },
+    /// The switch cannot have the segments.
+    #[error(transparent)]
+    Segments(#[from] SegmentError),
     /// The switch cannot have the firewall.
     #[error(transparent)]
     Firewall(#[from] FirewallError),
@@ -84,17 +88,24 @@ pub(super) fn access(layout: &Layout, config: &Config) -> pendulum::Config {
     pendulum::Config { mode, capacity, drain: config.drain }
 }
 
-/// Routes and pools of the source guard.
+/// Segments, routes and pools of the source guard.
 ///
 /// # Errors
 /// The program cannot hold one of them.
 pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Result<Vec<Entry>, StartError> {
     let route = |route: &Route| route_entry(layout, route).ok_or_else(|| StartError::Route(route.to()));
-    let guard = |guard: &SourceGuardPool| pool_entry(layout, guard).ok_or(StartError::Guard(guard.pool));
-    let number =
-        |guard: &SourceGuardPool| numbers_entry(layout, guard).ok_or(StartError::Numbers(guard.pool));
-    let numbered = config.guards.iter().filter(|_| layout.profile == Profile::Direct);
-    let entries = config.routes.iter().map(route).chain(config.guards.iter().map(guard));
+    segments::check(layout, &config.segments)?;
+    // UEs of data networks that the switch does not serve have no sessions.
+    let pools = || config.guards.iter().filter_map(|guard| Some((guard, config.tenant_of_pool(guard)?)));
+    let guard = |(guard, tenant): (&SourceGuardPool, Tenant)| {
+        pool_entry(layout, guard, tenant).ok_or(StartError::Guard(guard.pool))
+    };
+    let number = |(guard, tenant): (&SourceGuardPool, Tenant)| {
+        numbers_entry(layout, guard, tenant).ok_or(StartError::Numbers(guard.pool))
+    };
+    let numbered = pools().filter(|_| layout.profile == Profile::Direct);
+    let entries = config.routes.iter().map(route).chain(pools().map(guard));
+    let entries = segments::entries(layout, config).into_iter().map(Ok).chain(entries);
     let links = software_entries(layout, config).ok_or(StartError::Software(config.software.len()));
     entries.chain(numbered.map(number)).chain(links?.into_iter().map(Ok)).collect()
 }
@@ -138,7 +149,6 @@ fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {
         Route::Tunnel { to, hop, local } => (to, hop, Some(*local)),
         Route::Network { to, hop } => (to, hop, None),
     };
-    let mac = |octets: [u8; 6]| octets.iter().fold(0_u128, |value, octet| value << 8 | u128::from(*octet));
     let mut parameters = vec![
         (parameter::PORT, hop.port.into()),
         (parameter::SOURCE, mac(hop.source)),
@@ -153,11 +163,12 @@ fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {
         (IpNet::V6(net), None) => (u128::from(net.network()), table::NETWORK_LPM_IPV6, action::HOP),
         (IpNet::V6(_), Some(_)) => return None,
     };
-    let fields = layout.of_no_tenant(table, vec![FieldMatch::Lpm { value, prefix: to.prefix_len() }]);
+    let field = FieldMatch::Lpm { value, prefix: to.prefix_len() };
+    let fields = layout.of_tenant(table, Tenant::default(), vec![field]);
     layout.plain(table, fields, action, &parameters)
 }
 
-fn pool_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
+fn pool_entry(layout: &Layout, guard: &SourceGuardPool, tenant: Tenant) -> Option<Entry> {
     let (first, free) = guard.pool()?;
     let fixed = |bits: u32| u128::from(bits & !free);
     let fields = vec![
@@ -169,15 +180,16 @@ fn pool_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
         FieldMatch::Ternary { value: 0, mask: free.into() },
     ];
     let table = layout.table(table::SOURCE_GUARD)?.id;
-    layout.entry(EntryKey { table, fields, priority: 1 }, action::PASS, &[])
+    let tenant = [(parameter::TENANT, tenant.0.into())];
+    layout.entry(EntryKey { table, fields, priority: 1 }, action::PASS, &tenant)
 }
 
 /// The numbers of a pool's sessions, in profile `direct`.
-fn numbers_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
+fn numbers_entry(layout: &Layout, guard: &SourceGuardPool, tenant: Tenant) -> Option<Entry> {
     let (first, free) = guard.pool()?;
     let (session, _) = direct::pool(guard)?;
     let fields = vec![FieldMatch::Ternary { value: u128::from(first), mask: u128::from(!free) }];
-    let fields = layout.of_no_tenant(table::UE_POOLS, fields);
+    let fields = layout.of_tenant(table::UE_POOLS, tenant, fields);
     let key = EntryKey { table: layout.table(table::UE_POOLS)?.id, fields, priority: 1 };
     layout.entry(key, action::SET_SESSION_IPV4, &[(parameter::OFFSET, direct::offset(first, session).into())])
 }

@@ -64,8 +64,8 @@ pub(super) fn rows(
         placed.iter().filter(|rule| !rule.is_simple).map(|rule| rule.candidate.action).collect();
     let families: &[bool] = match key {
         LookupKey::Tunnel(_) => &[false, true],
-        LookupKey::V4(_) => &[false],
-        LookupKey::V6(_) => &[true],
+        LookupKey::V4(..) => &[false],
+        LookupKey::V6(..) => &[true],
     };
     let mut rows = Vec::new();
     for (place, rule) in placed.iter().enumerate() {
@@ -130,7 +130,12 @@ pub(super) fn has_packets(pdr: &Pdr, is_ipv6: bool) -> bool {
 
 /// The common pattern of all entries of a rule without the UE: the tunnel with each QFI, or an empty one.
 fn bases(key: LookupKey, rule: &PlacedCandidate<'_>) -> Vec<Pattern> {
-    let LookupKey::Tunnel(teid) = key else { return vec![Pattern::default()] };
+    let teid = match key {
+        LookupKey::Tunnel(teid) => teid,
+        LookupKey::V4(tenant, _) | LookupKey::V6(tenant, _) => {
+            return vec![Pattern { tenant, ..Pattern::default() }];
+        }
+    };
     let tunnel = Pattern { teid: Some(teid), ..Pattern::default() };
     match rule.flows {
         Flows::Any => vec![tunnel],
@@ -163,7 +168,7 @@ fn simple(key: LookupKey, rule: &PlacedCandidate<'_>, layout: &Layout) -> Result
         return Err(unsupported("the table for the rule has no action for its FAR"));
     }
     let pdr = rule.candidate.pdr;
-    let is_ipv6 = matches!(key, LookupKey::V6(_));
+    let is_ipv6 = matches!(key, LookupKey::V6(..));
     let patterns = bases(key, rule).into_iter().map(|base| of_ue(pdr, key, base, is_ipv6));
     patterns.map(|pattern| Ok(layout.row(table, &pattern, 0)?)).collect()
 }
@@ -172,14 +177,14 @@ fn simple_table(key: LookupKey, rule: &PlacedCandidate<'_>, layout: &Layout) -> 
     let is_split = layout.profile.is_split();
     let is_from_access = rule.candidate.pdr.pdi.source == Interface::Access;
     match (key, rule.candidate.action) {
-        (LookupKey::V4(_), _) => {
+        (LookupKey::V4(..), _) => {
             if is_split {
                 table::DL_FROM_N6_SIMPLE
             } else {
                 table::DL_SIMPLE
             }
         }
-        (LookupKey::V6(_), _) => {
+        (LookupKey::V6(..), _) => {
             if is_split {
                 table::DL_FROM_N6_SIMPLE_IPV6
             } else {

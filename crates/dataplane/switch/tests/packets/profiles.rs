@@ -143,6 +143,11 @@ pub(crate) fn with_segments() -> [Profile; 2] {
     [with(&profiles::HIP4), with(&profiles::DIRECT)]
 }
 
+/// Profile `hip4` with both, as it is committed.
+pub(crate) fn vxlan() -> Profile {
+    Profile { name: "hip4", ..Profile::of(&profiles::HIP4_VXLAN) }
+}
+
 /// The one that tells applications apart.
 pub(crate) fn applications() -> Profile {
     Profile { has_applications: true, ..Profile::of(&profiles::HIP4) }
@@ -171,6 +176,11 @@ pub(crate) fn in_front_of_software() -> Profile {
 /// The same with the firewall.
 pub(crate) fn in_front_with_firewall() -> Profile {
     Profile { name: "hip4", has_software: true, ..Profile::of(&profiles::HIP4_HYBRID_FIREWALL) }
+}
+
+/// The same with VXLAN, too.
+pub(crate) fn in_front_with_segments() -> Profile {
+    Profile { name: "hip4", has_software: true, ..Profile::of(&profiles::HIP4_HYBRID_VXLAN) }
 }
 
 /// The program of a profile for simple_switch, compiled unless it has been from the same sources by the same compiler.
@@ -209,6 +219,8 @@ pub(crate) fn compile(profile: &Profile) -> PathBuf {
             options.push("-DFIREWALL".to_owned());
         }
     }
+    options.sort_unstable();
+    options.dedup();
     options.extend(profile.sizes());
     compile_main(profile.name, "upf.p4", &options)
 }

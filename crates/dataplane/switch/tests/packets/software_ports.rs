@@ -10,7 +10,7 @@ use crate::rules::{Rule, RuleAction, TO_N6, to_gnb};
 use crate::{N3, N6, N9, SOFTWARE, bmv2};
 
 /// The port of the software that is linked to N6; that of N3 is `SOFTWARE`.
-const SOFTWARE_N6: u16 = N9;
+pub(crate) const SOFTWARE_N6: u16 = N9;
 
 /// The longest packets that the switch forwards into a tunnel, and without one.
 const INTO_TUNNEL: usize = 1356;
@@ -23,16 +23,7 @@ fn tell(test: &str, story: impl Fn(&mut Bench)) {
 
 fn tell_of(profile: Profile, test: &str, story: impl Fn(&mut Bench)) {
     let mut bench = Bench::new(profile);
-    for (network, software) in [(N3, SOFTWARE), (N6, SOFTWARE_N6)] {
-        let at = |port: u16| [("ingress_port", FieldMatch::Exact(port.into()))];
-        let session = |port: u16| [("session", u128::from(FIRST_SESSION + port))];
-        bench.add("software_ports", &at(network), "leave", &session(software));
-        bench.add("software_ports", &at(software), "pass_through", &session(network));
-    }
-    for (forward, longest) in [(1_u8, WITHOUT_TUNNEL), (2, INTO_TUNNEL)] {
-        let key = [("forward", FieldMatch::Exact(forward.into()))];
-        bench.add("packet_limits", &key, "limit_to", &[("octets", longest as u128 + 1)]);
-    }
+    bench.link_software();
     story(&mut bench);
     if !bmv2::is_inside() {
         bmv2::run_inside(test);
@@ -40,8 +31,22 @@ fn tell_of(profile: Profile, test: &str, story: impl Fn(&mut Bench)) {
 }
 
 impl Bench {
+    /// Links N3 and N6 to ports of the software, and sets the longest packets.
+    pub(crate) fn link_software(&mut self) {
+        for (network, software) in [(N3, SOFTWARE), (N6, SOFTWARE_N6)] {
+            let at = |port: u16| [("ingress_port", FieldMatch::Exact(port.into()))];
+            let session = |port: u16| [("session", u128::from(FIRST_SESSION + port))];
+            self.add("software_ports", &at(network), "leave", &session(software));
+            self.add("software_ports", &at(software), "pass_through", &session(network));
+        }
+        for (forward, longest) in [(1_u8, WITHOUT_TUNNEL), (2, INTO_TUNNEL)] {
+            let key = [("forward", FieldMatch::Exact(forward.into()))];
+            self.add("packet_limits", &key, "limit_to", &[("octets", longest as u128 + 1)]);
+        }
+    }
+
     /// The frame leaves by this port as it came, and nothing is dropped.
-    fn expect_as_it_came(&mut self, port: u16, frame: &[u8], by: u16) {
+    pub(crate) fn expect_as_it_came(&mut self, port: u16, frame: &[u8], by: u16) {
         let before = self.drops();
         assert_eq!(self.expect(port, frame, by), frame);
         assert_eq!(self.drops(), before);

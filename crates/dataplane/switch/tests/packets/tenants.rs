@@ -1,4 +1,4 @@
-//! Profile `thesis`: tenants in VXLAN segments, the firewall, and the tables of UEs and gNBs.
+//! Profile `thesis`: tenants in VXLAN segments, the firewall, and the tables of UEs and gNBs; and segments in the other profiles that have them.
 //!
 //! N3 is segment 3, the data networks of tenants 1 and 2 are segments 5 and 6. A UE of either tenant has the same address.
 
@@ -10,7 +10,8 @@ use crate::bmv2;
 use crate::frames::*;
 use crate::profiles::{self, Profile};
 use crate::rules::{TO_N6, to_gnb};
-use crate::{CPU, N3, N6, N9, underlay};
+use crate::software_ports::SOFTWARE_N6;
+use crate::{CPU, N3, N6, N9, SOFTWARE, underlay};
 
 /// A VXLAN segment: VNI, the other end in the underlay, and our MAC address and the router's in the segment.
 #[derive(Clone, Copy)]
@@ -740,4 +741,120 @@ fn options_of_other_profiles_do_the_same() {
         bench.expect_drop(N3, &from_access(teids[1], &long), "too_big");
         assert_eq!(packets(&bench.usage(&rules[1])), (2, 1), "{}", profile.name);
     });
+}
+
+/// The tenant of N3's segment, from which only GTP-U is taken.
+const OF_ACCESS: u8 = 255;
+
+/// Segments, routes and the source guard of profile `hip4` with N3 and the networks of two tenants in segments.
+fn with_segments(bench: &mut Bench) {
+    bench.add_segment(ACCESS, OF_ACCESS);
+    bench.add_network(1, FIRST);
+    bench.add_network(2, SECOND);
+    bench.add_gnb_route(GNB);
+    let pool = FieldMatch::Ternary { value: number([10, 45, 0, 0]), mask: 0xffff_0000 };
+    for (tenant, teid) in [(1, TEIDS[0]), (2, TEIDS[1])] {
+        let teids = FieldMatch::Ternary { value: u128::from(teid & 0xff_0000), mask: 0xff_0000 };
+        let keys = [("teid", teids), ("source", pool), ("difference", exactly(0_u8, 16))];
+        bench.add("source_guard", &keys, "pass", &[("tenant", tenant)]);
+        bench.uplink(teid, 1, 0, TO_N6);
+        let ue = [("tenant", FieldMatch::Exact(tenant)), ("ue_address", FieldMatch::Exact(number(UE)))];
+        bench.rule("dl_from_n6_simple", &ue, 1, "dl_template", 0, to_gnb(0x10 + tenant as u32));
+    }
+}
+
+// Input:  software behind a switch with segments: packets of both tenants with one UE address, both ways; then frames with the VNI of nobody, from another end, with
+//         GTP-U in a tenant's segment, without a tunnel in N3's, to a UE of nobody, with a mark that the packet cannot carry, too large, and by a route to a segment
+//         without a row; frames of the software.
+// Output: each tenant's packets are forwarded in its own segment and tunnel, octet by octet; each other frame leaves by the linked port as it came, with all headers.
+#[test]
+fn software_behind_the_switch_gets_segments_as_they_came() {
+    let test = "tenants::software_behind_the_switch_gets_segments_as_they_came";
+    let mut bench = Bench::bare(profiles::in_front_with_segments());
+    with_segments(&mut bench);
+    bench.link_software();
+    for (tenant, (teid, of)) in (1..).zip(TEIDS.into_iter().zip([FIRST, SECOND])) {
+        let left = bench.expect(N3, &from_access(teid, &request()), N6);
+        assert_eq!(left, leaving(of, UE, 0, &request().hop().octets()));
+        let left = bench.expect(N6, &arriving(of, &reply().octets()), N3);
+        let inside = to_gnb_tunnel(0x10 + tenant, &reply().hop().octets());
+        assert_eq!(left, leaving(ACCESS, UE, 0, &inside));
+    }
+    let nobody = V4 { dst: [10, 45, 0, 8], ..reply() };
+    let spoofed = tunnelled(GNB, UPF_N3, TEIDS[1], (1, 1), &request().octets());
+    let n6 = [
+        arriving(Segment { vni: 9, ..FIRST }, &reply().octets()),
+        arriving(Segment { remote: [192, 0, 2, 77], ..FIRST }, &reply().octets()),
+        arriving(Segment { mac: [2, 0, 0, 1, 0, 9], ..FIRST }, &reply().octets()),
+        arriving(FIRST, &spoofed.octets()),
+        arriving(SECOND, &nobody.octets()),
+        arriving_with(FIRST, 3, 0x0800, &reply().octets()),
+        arriving_with(FIRST, 0, 0x0806, &[7; 28]),
+        arriving(FIRST, &V4 { payload: udp((1, 2), &[7; 1400]), ..reply() }.octets()),
+        ip(&reply().octets()),
+    ];
+    for frame in n6 {
+        bench.expect_as_it_came(N6, &frame, SOFTWARE_N6);
+        bench.expect_as_it_came(SOFTWARE_N6, &frame, N6);
+    }
+    let astray =
+        [("tenant", FieldMatch::Exact(1)), ("destination", FieldMatch::Exact(number([203, 0, 113, 2])))];
+    let hop = [("port", N6.into()), ("source", 1), ("neighbour", 2), ("segment", 99)];
+    bench.add("network_exact", &astray, "hop", &hop);
+    let n3 = [
+        arriving(ACCESS, &reply().octets()),
+        from_access(TEIDS[0], &V4 { dst: [203, 0, 113, 2], ..request() }),
+        from_access(TEIDS[0] + 1, &request()),
+        from_access(TEIDS[0], &V4 { ttl: 1, ..request() }),
+        arriving(ACCESS, &to_upf(&gtpu(0x32, 1, 0, &[0, 1, 0, 0], &[]))[14..]),
+    ];
+    for frame in n3 {
+        bench.expect_as_it_came(N3, &frame, SOFTWARE);
+        bench.expect_as_it_came(SOFTWARE, &frame, N3);
+    }
+    if !bmv2::is_inside() {
+        bmv2::run_inside(test);
+    }
+}
+
+// Input:  profile `hip4` with segments: what a tenant sends in the name of a UE, in tunnels with its own TEID and another one's, and to the UPF's address without one;
+//         what comes in N3's segment without a tunnel; a packet of each tenant with its last hop, and an Echo Request.
+// Output: the first are of no segment and the next is for nobody; the controller gets the others, those of UEs with the tenant in the header, signalling as it came.
+#[test]
+fn the_controller_knows_the_tenant() {
+    if !bmv2::is_inside() {
+        return bmv2::run_inside("tenants::the_controller_knows_the_tenant");
+    }
+    let [profile, _] = profiles::with_segments();
+    controller_knows_the_tenant(&mut Bench::bare(profile));
+}
+
+// Input:  the same on the model alone, in front of no software.
+// Output: the same.
+#[test]
+fn the_controller_knows_the_tenant_on_the_model() {
+    controller_knows_the_tenant(&mut Bench::bare(profiles::vxlan()));
+}
+
+fn controller_knows_the_tenant(bench: &mut Bench) {
+    /// The place of the queue in a frame of the CPU port.
+    const TENANT: usize = 14 + 4;
+    with_segments(bench);
+    for teid in TEIDS {
+        let spoofed = tunnelled(GNB, UPF_N3, teid, (1, 1), &request().octets());
+        bench.expect_drop(N6, &arriving(FIRST, &spoofed.octets()), "unknown_segment");
+    }
+    let echo = to_upf(&gtpu(0x32, 1, 0, &[0, 1, 0, 0], &[]));
+    bench.expect_drop(N6, &arriving(SECOND, &echo[14..]), "unknown_segment");
+    bench.expect_drop(N3, &arriving(ACCESS, &reply().octets()), "unknown_ue");
+    for (tenant, of) in [(1, FIRST), (2, SECOND)] {
+        let punted = bench.expect(N6, &arriving(of, &V4 { ttl: 1, ..reply() }.octets()), CPU);
+        assert_eq!(punted[TENANT], tenant);
+        assert_eq!(punted[24..], V4 { ttl: 1, ..reply() }.octets());
+        let last = from_access(TEIDS[usize::from(tenant) - 1], &V4 { ttl: 1, ..request() });
+        assert_eq!(bench.expect(N3, &last, CPU)[TENANT], tenant);
+    }
+    let signalling = arriving(ACCESS, &echo[14..]);
+    let punted = bench.expect(N3, &signalling, CPU);
+    assert_eq!((punted[TENANT], &punted[24..]), (OF_ACCESS, &signalling[14..]));
 }

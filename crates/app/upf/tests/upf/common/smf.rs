@@ -261,6 +261,26 @@ impl Smf {
         self.establish_with(of_flow(uplink_pdr(ue)), of_flow(downlink_pdr(ue)), Some(urr()), Some(qer))
     }
 
+    /// The same in a data network.
+    pub fn establish_flow_in(&mut self, ue: Ipv4Addr, network: &str, qfi: Qfi) -> Session {
+        let network = causeway_types::NetworkInstance::new(network);
+        let name = || Some(NetworkInstance::from(&network));
+        let mut pdrs = [uplink_pdr(ue), downlink_pdr(ue)];
+        for pdr in &mut pdrs {
+            (pdr.urr_ids, pdr.qer_ids) = ([URR].into(), [QerId(1)].into());
+        }
+        pdrs[1].pdi.network_instance = name();
+        let mut fars = [uplink_far(), downlink_far()];
+        if let Some(parameters) = &mut fars[0].forwarding_parameters {
+            parameters.network_instance = name();
+        }
+        let mut request = SessionEstablishmentRequest::new(self.node(), self.next_seid(), pdrs, fars);
+        request.create_urrs = [urr()].into();
+        request.create_qers =
+            [CreateQer { qfi: Some(qfi), ..CreateQer::new(QerId(1), GateStatus::OPEN) }].into();
+        self.accepted(request)
+    }
+
     fn establish_with(
         &mut self,
         uplink: CreatePdr<'_>,

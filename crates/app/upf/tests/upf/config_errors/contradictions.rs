@@ -232,13 +232,14 @@ fn contradictions() {
         ),
         (
             "upf:\n  dataplane: hybrid\n  gtpu: {mode: vxlan, server: [{address: 192.0.2.1, dev: a}]}\n  vxlan:\n\
-             \x20   - {name: a, vni: 5, local: 192.0.2.3, remote: 192.0.2.9, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n\
+             \x20   - {name: a, vni: 5, local: 192.0.2.1, remote: 192.0.2.9, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n\
              \x20   - {name: b, vni: 6, local: 192.0.2.3, remote: 192.0.2.9, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n\
              \x20 session:\n    - subnet: 10.45.0.0/16\n      mode: vxlan\n      dev: b\n  switch:\n    address: 192.0.2.9:9559\n    p4info: a\n    route:\n\
              \x20     - {to: 0.0.0.0/0, of: tunnels, port: 1, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}\n\
              \x20     - {to: 0.0.0.0/0, port: 2, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}\n    link: [{port: 1, software: 3}]\n",
-            "9: upf.session[0].mode: the switch at upf.switch.address forwards without VXLAN, past the segment: use another mode, or remove upf.switch.address\n\
-             upf.yaml:3: upf.gtpu.mode: the switch at upf.switch.address forwards without VXLAN, past the segment: use another mode, or remove upf.switch.address",
+            "5: upf.vxlan[0].remote: no item of upf.switch.route leads to 192.0.2.9: add one `of: underlay`\n\
+             upf.yaml:6: upf.vxlan[1].remote: no item of upf.switch.route leads to 192.0.2.9: add one `of: underlay`\n\
+             upf.yaml:5: upf.vxlan[0].local: 192.0.2.1 is also an address of upf.gtpu.server: a switch tells VXLAN and GTP-U by their addresses, so give another one",
         ),
         (
             "upf:\n  dataplane: xplane\n  cold_storage:\n    folder: /tmp\n",

@@ -33,21 +33,21 @@ const SOFTWARE_N6: u16 = 4;
 const HOST: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 20);
 
 /// The MAC addresses of both interfaces: those of the switch's ports, which nobody can tell apart.
-const OWN: [MacAddr; 2] = [MacAddr([2, 0, 0x5e, 0, 0x53, 1]), MacAddr([2, 0, 0x5e, 0, 0x53, 2])];
+pub(super) const OWN: [MacAddr; 2] = [MacAddr([2, 0, 0x5e, 0, 0x53, 1]), MacAddr([2, 0, 0x5e, 0, 0x53, 2])];
 const OTHERS: [MacAddr; 2] = [N3_ROUTER, N6_ROUTER];
 
 const HOPS: u8 = 64;
 
 /// The cables between the switch and the UPF's interfaces, and what leaves by the other ports.
-struct Cables {
-    switch: ModelSwitch,
+pub(super) struct Cables {
+    pub(super) switch: ModelSwitch,
     left: Receiver<(u16, Vec<u8>)>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Cables {
-    fn lay(switch: ModelSwitch) -> Self {
+    pub(super) fn lay(switch: ModelSwitch) -> Self {
         let open = |port: u16, device: &str| {
             let options = TapOptions { device: device.to_owned(), bridge: None, mtu: Some(1500) };
             (port, TapPort::open(device, &options).unwrap())
@@ -90,7 +90,7 @@ impl Cables {
     }
 
     /// The next IPv4 packet that leaves by this port; neither port has anything else for long.
-    fn next(&self, by: u16) -> Vec<u8> {
+    pub(super) fn next(&self, by: u16) -> Vec<u8> {
         let end = Instant::now() + PATIENCE;
         loop {
             match self.left.recv_timeout(end.saturating_duration_since(Instant::now())) {
@@ -121,7 +121,7 @@ impl Drop for Cables {
 }
 
 /// The hybrid UPF of this switch. Rules move at the lowest rate, and back when a UE has been silent.
-fn hybrid(switch: &Served) -> Config {
+pub(super) fn hybrid(switch: &Served) -> Config {
     let mut config = configuration_for(switch.address);
     config.upf.dataplane = DataPlane::named("hybrid").unwrap();
     config.upf.hybrid = HybridKeys {

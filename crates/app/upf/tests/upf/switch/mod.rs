@@ -7,6 +7,7 @@ mod bmv2;
 mod bmv2_tools;
 mod firewall;
 mod in_front;
+mod segments;
 #[allow(dead_code, reason = "packet tests need more of it")]
 #[path = "../../../../../dataplane/switch/tests/packets/thrift.rs"]
 mod thrift;

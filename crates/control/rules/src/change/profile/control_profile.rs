@@ -13,6 +13,7 @@ use super::restored::ue_of;
 use crate::addresses::ClaimedPrefix;
 use crate::change::Change;
 use crate::edits::ChosenUes;
+use crate::tunnels::OwnUe;
 use crate::{Addresses, Leniency, SessionRules, Tunnels};
 
 /// The octets of the request for which the memory of a profile of restored sessions is estimated.
@@ -216,9 +217,12 @@ impl ControlProfile {
             return tunnels.try_claim(seid, self.profile.tunnels(params)).then_some(*params);
         }
         let follows_ues = tunnels.follow_ues();
+        // All its sessions are of the data network of the first one.
+        let first = self.profile.first_tunnels().iter();
+        let network = first.filter_map(|tunnel| tunnels.network_of(tunnel.teid)).next().cloned();
         let mut known = self.profile.first_tunnels().iter().map(|tunnel| {
             let ue = params.ue.filter(|_| follows_ues && self.profile.is_of_ue(*tunnel));
-            (tunnel.addr, ue)
+            (tunnel.addr, ue.map(|ue| OwnUe { ue, network: network.as_ref() }))
         });
         let wanted = [(); MAX_TUNNELS].map(|()| known.next());
         Some(SessionParams { tunnels: tunnels.take_all(seid, wanted)?, ..*params })

@@ -70,7 +70,9 @@ impl Allocator {
         change: &mut Change,
     ) -> Result<(), ApplyError> {
         let known = |key: &LookupKey| match key {
-            LookupKey::V4(ip) => state.ues.get(key).copied().or_else(|| of_pool(&self.config.guards, *ip)),
+            LookupKey::V4(tenant, ip) => {
+                state.ues.get(key).copied().or_else(|| of_pool(&self.config, *tenant, *ip))
+            }
             _ => state.ues.get(key).copied(),
         };
         let mut owners: BTreeMap<u32, Option<PdrId>> = BTreeMap::new();
@@ -90,7 +92,8 @@ impl Allocator {
             change.ues.insert(*key, session);
         }
         for (key, session) in &change.ues {
-            let is_of_pool = matches!(key, LookupKey::V4(ip) if of_pool(&self.config.guards, *ip).is_some());
+            let is_of_pool =
+                matches!(key, LookupKey::V4(tenant, ip) if of_pool(&self.config, *tenant, *ip).is_some());
             if !is_of_pool {
                 let entry = ue_entry(&self.layout, *key, *session);
                 change
@@ -180,6 +183,7 @@ fn counts_alike(before: &PlacedRule, wanted: &CompiledRule, sessions: &Sessions)
         && old.uncounted == new.uncounted
         && old.before_qos == new.before_qos
         && old.is_tunnelled == new.is_tunnelled
+        && old.underlay == new.underlay
         && old.template.is_uplink == new.template.is_uplink
         && continues
 }

@@ -1,6 +1,6 @@
 //! The difference between two compiled states of a session: numbers, meters, and the updates of one batch.
 
-use causeway_p4::names::action;
+use causeway_p4::names::{action, parameter};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use causeway_dataplane::ApplyError;
@@ -104,10 +104,10 @@ impl Allocator {
         match session.keys.iter().find(is_foreign) {
             None => Ok(()),
             Some(LookupKey::Tunnel(teid)) => Err(self.tunnel_in_use(*teid)),
-            Some(LookupKey::V4(ip)) => {
+            Some(LookupKey::V4(_, ip)) => {
                 Err(ApplyError::UeAddressInUse(IpNet::from(std::net::IpAddr::V4(*ip))))
             }
-            Some(LookupKey::V6(_)) => Err(unsupported("an IPv6 prefix that another session has")),
+            Some(LookupKey::V6(..)) => Err(unsupported("an IPv6 prefix that another session has")),
         }
     }
 
@@ -131,7 +131,9 @@ impl Allocator {
         let state = sessions.get(seid).unwrap_or(&none);
         change.keys.clone_from(&session.keys);
         let mut updates = Vec::new();
-        let guards = session.guards.into_iter().map(|key| self.layout.entry(key, action::PASS, &[]));
+        let guards = session.guards.into_iter().map(|(key, tenant)| {
+            self.layout.entry(key, action::PASS, &[(parameter::TENANT, tenant.0.into())])
+        });
         let guards: Option<Vec<Entry>> = guards.collect();
         change.guards = guards.ok_or(unsupported("the program has no action for its source guard"))?;
         if self.layout.profile == Profile::Direct {

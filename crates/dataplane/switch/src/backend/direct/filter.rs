@@ -95,8 +95,8 @@ pub(super) fn asks(pdr: &Pdr, key: LookupKey, layout: &Layout) -> RequestedPacke
 fn filters(pdr: &Pdr, key: LookupKey, layout: &Layout) -> Result<RequestedPackets, Refused> {
     let versions: &[bool] = match key {
         LookupKey::Tunnel(_) => &[false, true],
-        LookupKey::V4(_) => &[false],
-        LookupKey::V6(_) => &[true],
+        LookupKey::V4(..) => &[false],
+        LookupKey::V6(..) => &[true],
     };
     let (mut filters, mut takes_all) = (Vec::new(), true);
     for is_ipv6 in versions.iter().copied().filter(|is_ipv6| has_packets(pdr, *is_ipv6)) {

@@ -76,7 +76,7 @@ pub(in crate::backend) fn groups<'r>(
                     *of_flows.entry(until_all(&takers, flow)).or_default() |= 1 << qfi;
                 }
             }
-            LookupKey::V4(_) | LookupKey::V6(_) => drop(of_flows.insert(until_all(&takers, |_| true), 1)),
+            LookupKey::V4(..) | LookupKey::V6(..) => drop(of_flows.insert(until_all(&takers, |_| true), 1)),
         }
         of_flows.remove(&Vec::new());
         for (places, flows) in of_flows {

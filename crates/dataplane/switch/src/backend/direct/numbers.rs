@@ -9,8 +9,9 @@ use foldhash::fast::RandomState;
 use super::templates::Templates;
 use super::{OWN_ENTRY_BASE, SESSION, SESSIONS};
 use crate::SwitchPdr;
-use crate::backend::config::SourceGuardPool;
+use crate::backend::config::{Config, SourceGuardPool};
 use crate::backend::layout::Layout;
+use crate::backend::segments::Tenant;
 use crate::backend::template::Template;
 use crate::driver::{Entry, Update};
 
@@ -145,10 +146,11 @@ pub(in crate::backend) fn pool(guard: &SourceGuardPool) -> Option<(u32, u32)> {
     (free < SESSIONS && (fixed | free) < SESSIONS).then_some((fixed, free))
 }
 
-/// The number of a UE's session, if the UE is in a pool.
-pub(in crate::backend) fn of_pool(guards: &[SourceGuardPool], ue: std::net::Ipv4Addr) -> Option<u32> {
+/// The number of the session of a tenant's UE, if the UE is in a pool.
+pub(in crate::backend) fn of_pool(config: &Config, tenant: Tenant, ue: std::net::Ipv4Addr) -> Option<u32> {
     let ue = u32::from(ue);
-    guards.iter().find_map(|guard| {
+    let guards = config.guards.iter().filter(|guard| config.tenant_of_pool(guard) == Some(tenant));
+    guards.into_iter().find_map(|guard| {
         let (first, free) = guard.pool()?;
         let (fixed, _) = pool(guard)?;
         (ue & !free == first).then_some(fixed | ue & free)

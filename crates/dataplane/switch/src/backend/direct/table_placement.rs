@@ -145,7 +145,7 @@ fn rules_table(key: LookupKey, action: RuleAction) -> &'static str {
     match (key, action) {
         (LookupKey::Tunnel(_), RuleAction::Encapsulate { .. }) => table::UL_TO_N9_N3_RULES,
         (LookupKey::Tunnel(_), _) => table::UL_TO_N6_RULES,
-        (LookupKey::V4(_) | LookupKey::V6(_), _) => table::DL_FROM_N6_RULES,
+        (LookupKey::V4(..) | LookupKey::V6(..), _) => table::DL_FROM_N6_RULES,
     }
 }
 
@@ -214,13 +214,17 @@ pub(in crate::backend) fn rule_of_packets(placed: &PlacedRule) -> u32 {
 
 /// The entry with the number of a UE's session.
 pub(in crate::backend) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<Entry> {
-    let (table, action, address, width) = match key {
+    let (table, action, tenant, address, width) = match key {
         LookupKey::Tunnel(_) => return None,
-        LookupKey::V4(ip) => (table::UE_POOLS, action::SET_SESSION_IPV4, u128::from(u32::from(ip)), 32),
-        LookupKey::V6(prefix) => (table::UE_POOLS_IPV6, action::SET_SESSION_IPV6, u128::from(prefix), 64),
+        LookupKey::V4(tenant, ip) => {
+            (table::UE_POOLS, action::SET_SESSION_IPV4, tenant, u32::from(ip).into(), 32)
+        }
+        LookupKey::V6(tenant, prefix) => {
+            (table::UE_POOLS_IPV6, action::SET_SESSION_IPV6, tenant, u128::from(prefix), 64)
+        }
     };
     let field = FieldMatch::Ternary { value: address, mask: crate::driver::ones(width) };
-    let fields = layout.of_no_tenant(table, vec![field]);
+    let fields = layout.of_tenant(table, tenant, vec![field]);
     let key = EntryKey { table: layout.table(table)?.id, fields, priority: 2 };
     layout.entry(key, action, &[(parameter::OFFSET, offset(address as u32, session).into())])
 }

@@ -9,9 +9,10 @@ mod state;
 mod usage;
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_dataplane::{Counters, Disposition, Egress, Event, Plan, Topology};
+use causeway_dataplane::{Counters, Disposition, Egress, Event, Ingress, Plan, Topology};
 use causeway_slowpath::SlowPath;
 use causeway_slowpath::lease::Software;
 use causeway_types::{Span, Time};
@@ -405,6 +406,16 @@ impl<D> Switch<D> {
     /// The counter of drops by reason.
     pub(in crate::backend) fn drop_counter(&self) -> u32 {
         self.layout.drops
+    }
+
+    /// The key of packets to this address that a data network sends.
+    pub(super) fn key_of(&self, ingress: &Ingress, to: IpAddr) -> Option<LookupKey> {
+        let Ingress::Ip { network } = ingress else { return None };
+        let tenant = self.config.tenant_of(network)?;
+        Some(match to {
+            IpAddr::V4(ip) => LookupKey::V4(tenant, ip),
+            IpAddr::V6(ip) => LookupKey::V6(tenant, (u128::from(ip) >> 64) as u64),
+        })
     }
 
     /// Whether packets with this key belong to a session.

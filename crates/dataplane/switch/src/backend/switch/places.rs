@@ -12,8 +12,10 @@ use crate::Count;
 use crate::armed::Arming;
 use crate::backend::allocator::Change;
 use crate::backend::application_classes::ClassView;
+use crate::backend::compile_session::arrives_from;
 use crate::backend::operation::Operation;
 use crate::backend::placement::{DIRECTIONS, Placement, Places, direction_of, forwarded, part};
+use crate::backend::segments::Tenant;
 use crate::driver::{SwitchDriver, Update};
 use crate::pendulum::Reading;
 
@@ -49,6 +51,24 @@ pub struct Counted {
 }
 
 impl<D: SwitchDriver> Switch<D> {
+    /// Other sessions that get packets of the same addresses and the same data network as this one: the switch cannot tell which of them a packet is
+    /// for.
+    pub fn sessions_in_common(&mut self, now: Time, session: Seid) -> Vec<Seid> {
+        let mut others = self.software.overlapping_sessions(session);
+        if !others.is_empty() {
+            let own = self.arrives_from(now, session);
+            others.retain(|other| !own.is_disjoint(&self.arrives_from(now, *other)));
+        }
+        others
+    }
+
+    /// The tenants from which packets without a tunnel come to a session.
+    fn arrives_from(&mut self, now: Time, session: Seid) -> BTreeSet<Tenant> {
+        let Some(rules) = self.software.rules_of(now, session) else { return BTreeSet::new() };
+        let pdrs = rules.pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
+        pdrs.flat_map(|pdr| arrives_from(pdr, &self.config)).collect()
+    }
+
     /// Moves a direction of a session to the switch, or back to the software; [`Switch::poll`] returns the result.
     ///
     /// Its rules are armed then: the switch sends their packets to the software, until it has seen none of a rule for

@@ -181,7 +181,7 @@ fn a_pool_numbers_its_ues() {
     let program = Program::from(&profiles::DIRECT);
     let with_pool = |pool: &str, first_teid: u32| {
         let (model, program, config) = parts(&program, topology(), Limits::default()).unwrap();
-        let guards = vec![SourceGuardPool { pool: pool.parse().unwrap(), first_teid }];
+        let guards = vec![SourceGuardPool { pool: pool.parse().unwrap(), network: None, first_teid }];
         Switch::new(model, &program, crate::backend::Config { guards, ..config })
     };
     let mut switch = with_pool("10.45.0.0/20", 0x1000).unwrap();

@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::model::upf::Upf;
 
 /// The other end in a prefix of the first server, with all of its ports or one.
-fn filter(prefix: Option<u8>, port: Option<u16>) -> SdfFilter {
+pub(super) fn filter(prefix: Option<u8>, port: Option<u16>) -> SdfFilter {
     let net = |prefix| FlowAddress::Net(format!("{}/{prefix}", SERVERS[0]).parse().unwrap());
     let address = prefix.map_or(FlowAddress::Any, net);
     let ports = port.map(|port| port..=port).into_iter().collect();

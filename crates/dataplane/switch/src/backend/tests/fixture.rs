@@ -36,6 +36,14 @@ pub(super) fn topology() -> Topology {
     }
 }
 
+/// The same with a second data network, whose UEs have the same addresses.
+pub(super) fn tenant_topology() -> Topology {
+    let mut topology = topology();
+    let other = Network { instance: NetworkInstance::new("tenant-b"), ..topology.networks[0].clone() };
+    topology.networks.push(other);
+    topology
+}
+
 pub(super) fn slow_path() -> SlowPath {
     SlowPath::new(topology(), Limits::default())
 }

@@ -18,8 +18,9 @@ use crate::driver::Program;
 //         software, which looks at sources.
 #[test]
 fn sources_that_no_pdr_names_are_for_the_software() {
-    let layout = Layout::new(&Program::from(&profiles::HIP4)).unwrap();
-    let config = local_config(topology(), Limits::default());
+    let program = Program::from(&profiles::HIP4);
+    let layout = Layout::new(&program).unwrap();
+    let config = local_config(&program, topology(), Limits::default());
     let named = session(1);
     let mut unnamed = session(1);
     for pdr in unnamed.pdrs.values_mut().filter(|pdr| pdr.pdi.tunnel.is_some()) {

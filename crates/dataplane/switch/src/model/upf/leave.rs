@@ -10,7 +10,7 @@ use causeway_p4::names::{action, table};
 use causeway_types::Time;
 
 use super::packet::{Family, Forward, Packet};
-use super::{State, UnknownProgram, Upf, carry_congestion, rewrite};
+use super::{State, UnknownProgram, Upf, carry_congestion, carry_underlay_congestion, rewrite};
 use crate::armed::Observation;
 use crate::driver::Program;
 use crate::software_ports;
@@ -95,7 +95,10 @@ impl Upf {
         packet: &mut Packet,
     ) -> Result<(), ForSoftware> {
         let is_tunnelled = packet.is_tunnelled;
-        if is_tunnelled && (self.is_spoofed(state, packet) || carry_congestion(packet)) {
+        if is_tunnelled && self.is_spoofed(state, packet) || carry_underlay_congestion(packet) {
+            return Err(ForSoftware);
+        }
+        if is_tunnelled && carry_congestion(packet) {
             return Err(ForSoftware);
         }
         self.ask_firewall(state, packet);
@@ -113,6 +116,9 @@ impl Upf {
         }
         let routes = super::routes(packet);
         self.first(state, packet, routes).map_err(|super::Miss| ForSoftware)?;
+        if packet.segment != 0 {
+            self.apply(state, packet, table::VXLAN_DEPARTURES).map_err(|super::Miss| ForSoftware)?;
+        }
         if packet.is_denied {
             packet.drop = Some(super::denial(packet));
             return Ok(());

@@ -82,6 +82,9 @@ pub enum ProcessedFrame {
 const ACCOUNTING: [[&str; 2]; 2] =
     [[table::PRE_QOS_A, table::PRE_QOS_B], [table::POST_QOS_A, table::POST_QOS_B]];
 
+/// The tenant of segments of gNBs, beside zero.
+const ACCESS: u8 = 255;
+
 /// The matched entry is missing.
 struct Miss;
 
@@ -326,6 +329,12 @@ impl Upf {
 }
 
 impl Upf {
+    /// Whether the frame is of a segment of ours. GTP-U comes by those of gNBs alone.
+    fn is_of_segment(&self, state: &mut State, packet: &mut Packet) -> bool {
+        self.apply(state, packet, table::VXLAN_ARRIVALS).is_ok()
+            && (!packet.is_for_gtpu || matches!(packet.tenant, 0 | ACCESS))
+    }
+
     /// The frame leaves to the segment of its route.
     fn enter_segment(&self, state: &mut State, packet: &mut Packet) {
         if self.apply(state, packet, table::VXLAN_DEPARTURES).is_err() {
@@ -357,7 +366,7 @@ impl Pipeline for Upf {
         let is_user_packet = matches!(packet.command, None | Some(Command::Process));
         // Also what is for the UPF itself.
         let is_of_segment = packet.drop.is_none() && packet.arrival.is_some();
-        if is_of_segment && self.apply(state, &mut packet, table::VXLAN_ARRIVALS).is_err() {
+        if is_of_segment && !self.is_of_segment(state, &mut packet) {
             packet.drop = Some(DropReason::UnknownSegment);
         }
         let links = self.leaving.as_ref().filter(|_| port != self.known.cpu_port);
@@ -387,7 +396,7 @@ impl Pipeline for Upf {
         }
         if packet.notify {
             let as_it_came = rewrite::without_cpu_header(frame, &packet);
-            let copy = rewrite::push(&as_it_came, Punt::Notify, true, port, packet.rule);
+            let copy = rewrite::push(&as_it_came, Punt::Notify, true, port, (packet.tenant, packet.rule));
             let octets = copy.len() as u64;
             out.push(QueuedPacket {
                 port: self.known.cpu_port,
@@ -402,7 +411,10 @@ impl Pipeline for Upf {
         }
         let frame = rewrite::frame(&packet);
         let ready = match packet.punt {
-            Some(punt) => ProcessedFrame::Punted(rewrite::push(&frame, punt, false, port, packet.rule)),
+            Some(punt) => {
+                let of = (packet.tenant, packet.rule);
+                ProcessedFrame::Punted(rewrite::push(&frame, punt, false, port, of))
+            }
             None => {
                 let window = self.classes.as_ref().map_or(0, |classes| classes.window(state, now));
                 ProcessedFrame::Forwarded { rule: packet.rule, seen: (window, packet.length), frame }

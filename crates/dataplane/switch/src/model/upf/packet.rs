@@ -99,6 +99,8 @@ pub(super) struct Packet {
     pub(super) send_to: (u16, u8),
     pub(super) drop: Option<DropReason>,
     pub(super) punt: Option<Punt>,
+    /// It came in UDP to an address at which GTP-U arrives.
+    pub(super) is_for_gtpu: bool,
     pub(super) is_tunnelled: bool,
     pub(super) teid_in: u32,
     pub(super) qfi_in: u8,
@@ -153,6 +155,7 @@ impl Packet {
             send_to: (0, 0),
             drop: None,
             punt: None,
+            is_for_gtpu: false,
             is_tunnelled: false,
             teid_in: 0,
             qfi_in: 0,

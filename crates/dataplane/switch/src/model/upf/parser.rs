@@ -262,6 +262,7 @@ fn outer_ipv4(
     datagram(&mut cursor)?;
     let udp = cursor.take::<8>()?;
     progress.has_udp = true;
+    packet.is_for_gtpu = true;
     if u16::from_be_bytes([udp[2], udp[3]]) != PORT_GTPU {
         return Err(ParserStop::Punt(Punt::Local));
     }

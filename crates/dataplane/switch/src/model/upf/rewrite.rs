@@ -147,14 +147,20 @@ pub(super) fn without_cpu_header(frame: &[u8], packet: &Packet) -> Vec<u8> {
 /// Octets of Ethernet and of the header behind it.
 const HEADERS_OF_CPU_PORT: usize = 24;
 
-/// A frame for the CPU port: a header with the reason follows the Ethernet header.
-pub(super) fn push(frame: &[u8], code: Punt, is_copy: bool, ingress_port: u16, rule: u32) -> Vec<u8> {
+/// A frame for the CPU port: a header with the reason follows the Ethernet header, with the tenant in the place of a queue.
+pub(super) fn push(
+    frame: &[u8],
+    code: Punt,
+    is_copy: bool,
+    ingress_port: u16,
+    (tenant, rule): (u8, u32),
+) -> Vec<u8> {
     let (ethernet, rest) = frame.split_at_checked(14).unwrap_or((frame, &[]));
     let mut pushed = ethernet.get(..12).unwrap_or(ethernet).to_vec();
     pushed.extend_from_slice(&ETHERTYPE_CPU.to_be_bytes());
     pushed.extend_from_slice(&[code as u8, u8::from(is_copy)]);
     pushed.extend_from_slice(&ingress_port.to_be_bytes());
-    pushed.push(0);
+    pushed.push(tenant);
     pushed.extend_from_slice(&rule.to_be_bytes()[1..]);
     pushed.extend_from_slice(ethernet.get(12..).unwrap_or_default());
     pushed.extend_from_slice(rest);
@@ -173,7 +179,7 @@ pub(super) fn application_class(frame: &[u8], class: u8, rule: u32) -> Vec<u8> {
 
 /// A frame for the CPU port that has no more than the header.
 fn event(frame: &[u8], code: Punt, value: u16, rule: u32) -> Vec<u8> {
-    let mut frame = push(frame, code, true, value, rule);
+    let mut frame = push(frame, code, true, value, (0, rule));
     frame.truncate(HEADERS_OF_CPU_PORT);
     frame
 }
