@@ -203,9 +203,14 @@ pub(crate) struct Said<'a> {
     pub(crate) rest: &'a [u8],
 }
 
-/// Reads a frame that left by the CPU port.
+/// Reads a frame that left by the CPU port, whose packet came without a segment.
 pub(crate) fn said(frame: &[u8]) -> Said<'_> {
-    assert_eq!((&frame[12..14], frame[18]), (&[0x88, 0xb5][..], 0), "{frame:02x?}");
+    said_of_tenant(0, frame)
+}
+
+/// Reads a frame that left by the CPU port, whose packet is this tenant's.
+pub(crate) fn said_of_tenant(tenant: u8, frame: &[u8]) -> Said<'_> {
+    assert_eq!((&frame[12..14], frame[18]), (&[0x88, 0xb5][..], tenant), "{frame:02x?}");
     Said {
         code: frame[14],
         flags: frame[15],

@@ -422,7 +422,8 @@ fn what_is_for_the_upf_stays_as_it_came() {
         for (frame, code) in in_segments.into_iter().chain(of_underlay) {
             let left = bench.expect(N6, &frame, CPU);
             let came = if bench.profile.has_ipv6_underlay { underlay::to_ipv6(&frame) } else { frame };
-            let said = said(&left);
+            // Of these only ARP is a tenant's.
+            let said = said_of_tenant(u8::from(code == ARP), &left);
             assert_eq!((said.code, said.port), (code, N6));
             assert_eq!((&said.ether_type.to_be_bytes()[..], said.rest), (&came[12..14], &came[14..]));
         }
@@ -436,12 +437,12 @@ fn last_hops_are_told_without_the_segment() {
     with_tenants("tenants::last_hops_are_told_without_the_segment", |bench| {
         const TTL_EXPIRED: u8 = 5;
         let packets = [V4 { ttl: 1, ..reply() }, V4 { ttl: 1, ..request() }];
-        for (port, frame, packet) in [
-            (N6, arriving(FIRST, &packets[0].octets()), &packets[0]),
-            (N3, from_access(TEIDS[1], &packets[1]), &packets[1]),
+        for (tenant, port, frame, packet) in [
+            (1, N6, arriving(FIRST, &packets[0].octets()), &packets[0]),
+            (2, N3, from_access(TEIDS[1], &packets[1]), &packets[1]),
         ] {
             let left = bench.expect(port, &frame, CPU);
-            let said = said(&left);
+            let said = said_of_tenant(tenant, &left);
             assert_eq!((said.code, said.ether_type, said.rest), (TTL_EXPIRED, 0x0800, &packet.octets()[..]));
         }
     });
