@@ -35,6 +35,9 @@ control ResponseOrder(inout xplane_headers_t hdr, inout xplane_metadata_t meta) 
     apply {
         response_numbers.apply();
         orders.apply();
+        if (meta.is_foreign == 0 && meta.is_damaged == 0 && meta.order != 2) {
+            meta.is_sound = 1;
+        }
     }
 }
 
@@ -338,12 +341,9 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         } else {
             meta.walk = (bit<32>)meta.pair[WALK_BITS - 1:0];
         }
-        if (meta.is_foreign == 0 && meta.is_damaged == 0 && meta.order != 2) {
-            meta.is_sound = 1;
-        }
         // A packet of the ring leaves it also behind a gap.
-        if (meta.kind == KIND_BUCKET && meta.is_sound == 1 && (meta.order == 0 || meta.mark == 1)) {
-            if (meta.mark == 1) {
+        if (meta.kind == KIND_BUCKET && meta.is_sound == 1 && meta.is_not_next == 0 && !(HAS_NO_PLACE) && (meta.order == 0 || WAS_QUEUED)) {
+            if (WAS_QUEUED) {
                 REGISTER_EXECUTE(leave, AT_WALK, meta.count)
                 meta.count = 0;
             } else if (meta.first_is != 2 && meta.second_is != 2 && meta.place != 2) {
@@ -473,8 +473,10 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
             meta.is_forwarded = 0;
             meta.octets = 0;
         }
-        local_state.apply(hdr, meta);
-        if (meta.mark == 1 && meta.kind == KIND_USER && meta.flights == 0) {
+        if (!(meta.kind == KIND_BUCKET && HAS_NO_PLACE)) {
+            local_state.apply(hdr, meta);
+        }
+        if (WAS_QUEUED && meta.kind == KIND_USER && meta.flights == 0) {
             REGISTER_EXECUTE(leave, AT_WALK, meta.count)
             meta.count = 0;
         }

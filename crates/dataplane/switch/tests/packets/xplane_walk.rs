@@ -22,7 +22,7 @@ use crate::xplane::{
 use crate::{N3, N6};
 
 const RULE: i32 = 11;
-const FULL: i32 = 21;
+pub(crate) const FULL: i32 = 21;
 /// The time that the switch writes into entries.
 const TIME: u64 = 0x12_3456_789a;
 /// Octets from the start of a UE's bucket to the actions of its first record, and to its blocks.
@@ -31,10 +31,10 @@ const BLOCKS: u64 = ACTIONS + 288;
 const BLOCK: usize = 140;
 
 /// A rule of the UE's record: its filters, and where they lead.
-type Rule = (QfiSet, Vec<SdfFilter>, Target);
+pub(crate) type Rule = (QfiSet, Vec<SdfFilter>, Target);
 
 /// The first one forwards and is counted by the switch; the second one drops, which the switch leaves to the software.
-fn target(number: u8) -> Target {
+pub(crate) fn target(number: u8) -> Target {
     let rule =
         RuleRef { account: number, meters: 0, action: number, reports_drops: false, counts_drops: false };
     Target::Rule(rule)
@@ -46,21 +46,21 @@ fn of_ports(ports: std::ops::RangeInclusive<u16>) -> Vec<SdfFilter> {
     vec![SdfFilter::from(FlowDescription { remote, ..FlowDescription::ANY })]
 }
 
-struct Walks {
-    world: World,
+pub(crate) struct Walks {
+    pub(crate) world: World,
     /// Writes records as the crate does.
     pipeline: Pipeline<Memory>,
     /// What the memory has counted of the UE.
-    counted: (u64, u64),
+    pub(crate) counted: (u64, u64),
     /// The switch loads the state of the UE.
-    is_loaded: bool,
+    pub(crate) is_loaded: bool,
     /// The entry of the table of generations.
-    generation: i32,
+    pub(crate) generation: i32,
 }
 
 impl Walks {
     /// A switch, and the record of a UE with these rules as the crate writes it.
-    fn start(ue: Ue, rules: &[Rule]) -> Self {
+    pub(crate) fn start(ue: Ue, rules: &[Rule]) -> Self {
         let mut world = World::start_with(Form::Walks);
         let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.walks.{part}"));
         let word = |value: u64| crate::runtime::octets((value & 0xffff_ffff).into(), 32);
@@ -75,7 +75,12 @@ impl Walks {
     }
 
     /// Writes a record that has counted nothing.
-    fn install(&mut self, ue: Ue, rules: &[Rule]) {
+    pub(crate) fn install(&mut self, ue: Ue, rules: &[Rule]) {
+        self.install_of(ue, rules, GENERATION);
+    }
+
+    /// The same of a generation.
+    pub(crate) fn install_of(&mut self, ue: Ue, rules: &[Rule], generation: u64) {
         let named =
             UeMatch { side: UeSide::Source, is_named: true, v4: Some(UE.into()), v6: None, has_more: false };
         let direction = if ue.kind == 1 { Direction::Uplink } else { Direction::Downlink };
@@ -83,7 +88,7 @@ impl Walks {
         let pdrs = compile(rules, &named);
         let account = Account { budget: u64::MAX, idle_limit: Span::MAX, ..Account::default() };
         let record = UeRecord {
-            header: UeHeader::new(ue.key(), GENERATION, pdrs.len() as u8, direction, &named),
+            header: UeHeader::new(ue.key(), generation, pdrs.len() as u8, direction, &named),
             actions: actions(ue),
             pdrs,
             state: UeState { accounts: vec![account, account], meters: vec![] },
@@ -136,7 +141,7 @@ impl Walks {
     }
 
     /// The requests at the end of a busy period: the state is written if it was loaded.
-    fn end(&mut self, ue: Ue) -> Vec<Vec<u8>> {
+    pub(crate) fn end(&mut self, ue: Ue) -> Vec<Vec<u8>> {
         let (packets, octets) = self.counted;
         let mut requests = if self.is_loaded { vec![self.world.save(ue, packets, octets)] } else { vec![] };
         requests.push(self.world.close(ue));
@@ -154,19 +159,19 @@ impl Walks {
     }
 
     /// The walk of a flow from the response with its fields on, until its rule is known. Returns the request that writes the entry, if there is one.
-    fn walk(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
+    pub(crate) fn walk(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
         let record = self.record(ue, packet, qfi);
         self.world.answer(&[record]);
         self.walk_on(ue, packet, qfi, place)
     }
 
     /// The READ of the record's header.
-    fn record(&mut self, ue: Ue, packet: &V4, qfi: u8) -> Vec<u8> {
+    pub(crate) fn record(&mut self, ue: Ue, packet: &V4, qfi: u8) -> Vec<u8> {
         self.world.walk_read(ue.walk(packet, qfi), Self::bucket(ue), 64)
     }
 
     /// The rest of the walk.
-    fn walk_on(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
+    pub(crate) fn walk_on(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
         let walk = ue.walk(packet, qfi);
         let (rule, blocks) = self.expected(ue, packet, qfi);
         for number in 0..blocks {
@@ -176,6 +181,12 @@ impl Walks {
         let rule = rule?;
         let action = self.world.walk_read(walk, Self::bucket(ue) + ACTIONS + u64::from(rule.action) * 72, 72);
         self.world.answer(&[action]);
+        Some(self.entry(ue, packet, qfi, place))
+    }
+
+    /// The WRITE of the entry.
+    fn entry(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Vec<u8> {
+        let rule = self.expected(ue, packet, qfi).0.unwrap();
         let entry = FlowEntry {
             ue: ue.key(),
             flow: fields(packet, Some(qfi)).key(),
@@ -184,7 +195,7 @@ impl Walks {
             rule: Some((rule, actions(ue)[usize::from(rule.action)])),
         };
         let offset = SIZES.entries(ue.flow_bucket(packet, qfi)) + place * 160;
-        Some(self.world.ring_write(walk, offset, &entry.encode()))
+        self.world.ring_write(ue.walk(packet, qfi), offset, &entry.encode())
     }
 
     /// The READ of a packet of the ring.
@@ -221,7 +232,7 @@ impl Walks {
     }
 
     /// The packet leaves, and is counted.
-    fn forwarded(&mut self, ue: Ue, packet: &V4) {
+    pub(crate) fn forwarded(&mut self, ue: Ue, packet: &V4) {
         let user = packet.hop().octets();
         if ue.kind == 1 {
             assert_eq!(self.world.next(N6), ethernet(&user));
@@ -234,15 +245,26 @@ impl Walks {
     }
 
     /// The end of a busy period.
-    fn close(&mut self, ue: Ue) {
+    pub(crate) fn close(&mut self, ue: Ue) {
         let end = self.end(ue);
         self.world.answer(&end);
         self.world.wait_for_end(ue);
         assert_eq!(self.world.counted(ue), self.counted);
     }
 
+    /// The control plane has seen the same count of packets in flight for long: it writes what the switch has counted, and ends the entry.
+    pub(crate) fn end_by_control_plane(&mut self, ue: Ue) {
+        let state = ["packets", "octets"].map(|name| {
+            let register = format!("XPlaneIngressMain.xplane.walks.local_state.{name}");
+            self.world.register(&register, ue.bucket())
+        });
+        self.world.write(SIZES.record(ue.bucket().into(), 0) + 88, state.map(u64::to_be_bytes).concat());
+        self.world.end_entry(ue);
+        assert_eq!(self.world.counted(ue), self.counted);
+    }
+
     /// The flow has no entry any more.
-    fn forget(&mut self, ue: Ue, packet: &V4, qfi: u8) {
+    pub(crate) fn forget(&mut self, ue: Ue, packet: &V4, qfi: u8) {
         self.world.write(SIZES.entries(ue.flow_bucket(packet, qfi)), vec![0; 320]);
     }
 }
@@ -253,7 +275,7 @@ fn actions(ue: Ue) -> Vec<Action> {
 }
 
 /// A packet as it comes, and its port.
-fn frame(ue: Ue, packet: &V4, qfi: u8) -> (u16, Vec<u8>) {
+pub(crate) fn frame(ue: Ue, packet: &V4, qfi: u8) -> (u16, Vec<u8>) {
     if ue.kind == 1 { (N3, g_pdu(packet, TEID, qfi)) } else { (N6, ethernet(&packet.octets())) }
 }
 
