@@ -16,8 +16,9 @@ use crate::bmv2::{is_inside, run_inside};
 use crate::frames::{UE, V4};
 use crate::thrift::Value;
 use crate::xplane::{
-    COLLISION, DOWNLINK, FORWARDED, Form, GAP, GENERATION, MEMORY, MISS, Memory, RING_BITS, SIZES, STALE,
-    TEID, UPLINK, Ue, World, downward, entry, ethernet, fields, g_pdu, to_gnb, to_network, topology, upward,
+    COLLISION, DOWNLINK, FORWARDED, Form, GAP, GENERATION, MEMORY, MISS, Memory, OLD, RING_BITS, SIZES,
+    STALE, TEID, UPLINK, Ue, World, downward, entry, ethernet, fields, g_pdu, to_gnb, to_network, topology,
+    upward,
 };
 use crate::{N3, N6};
 
@@ -29,6 +30,9 @@ const TIME: u64 = 0x12_3456_789a;
 const ACTIONS: u64 = 1328;
 const BLOCKS: u64 = ACTIONS + 288;
 const BLOCK: usize = 140;
+
+/// The walks: their flows, and how many of their packets have not left.
+const OWNERS: &str = "XPlaneIngressMain.xplane.walks.owners";
 
 /// A rule of the UE's record: its filters, and where they lead.
 pub(crate) type Rule = (QfiSet, Vec<SdfFilter>, Target);
@@ -570,4 +574,62 @@ fn what_leaves_a_ring_for_the_software_ends_its_walk() {
     assert_eq!(walks.world.left(GAP), left(UPLINK, &packet));
     walks.world.close_unsaved(UPLINK);
     hit(&mut walks);
+}
+
+// Input:  a flow whose walk stands, as a response is lost: that with the fields, the record, a block, the action, the packet of the ring; later packets of the flow, which
+//         wait behind the first. The control plane sees the same count twice, and ends the walk. Then the next packet of the flow, or of another flow with the
+//         same walk; and what was lost comes late.
+// Output: none of those that waited is forwarded. The next packet begins a walk of its own, and leaves by its entry, or at once if the entry was written; what is late is
+//         dropped as old.
+#[test]
+fn a_walk_whose_response_is_lost_is_ended() {
+    if !is_inside() {
+        return run_inside("xplane_walk::a_walk_whose_response_is_lost_is_ended");
+    }
+    let mut walks = Walks::start(UPLINK, &[(QfiSet::EMPTY, vec![], target(0))]);
+    let of = |number: u8| upward((1000, 2000), &[number; 30]);
+    let walk = UPLINK.walk(&of(0), 9);
+    let other =
+        (2001..).map(|port| upward((1000, port), b"hello")).find(|other| UPLINK.walk(other, 9) == walk);
+    let bucket = Walks::bucket(UPLINK);
+    for lost in 0..5 {
+        let (port, arrived) = frame(UPLINK, &of(0), 9);
+        walks.world.first_packet(UPLINK, port, &arrived, &of(0), 9);
+        let end = walks.end(UPLINK);
+        walks.enter(UPLINK, &of(0), 9, 0);
+        let mut requests = vec![walks.world.ring_read(walk, World::ring_place(walk, 0), 32)];
+        walks.world.answer(&end);
+        walks.world.wait_for_end(UPLINK);
+        for step in 0..lost {
+            walks.world.answer(&requests);
+            requests = match step {
+                0 => vec![walks.record(UPLINK, &of(0), 9)],
+                1 => vec![walks.world.walk_read(walk, bucket + BLOCKS, BLOCK)],
+                2 => vec![walks.world.walk_read(walk, bucket + ACTIONS, 72)],
+                _ => vec![walks.entry(UPLINK, &of(0), 9, 0), walks.drain(UPLINK, &of(0), 9, 0)],
+            };
+        }
+        let late = walks.world.serve(&requests);
+        let waiting = if lost < 4 { 3 } else { 1 };
+        (1..waiting).for_each(|number| walks.join(UPLINK, &of(number), 9, number.into()));
+        for _ in 0..2 {
+            let owner = walks.world.register(OWNERS, walk);
+            assert_eq!(owner as u32, u32::from(waiting));
+        }
+        walks.world.set_register(OWNERS, walk, 0);
+        let next = if lost == 2 { other.clone().unwrap() } else { of(3) };
+        if lost == 4 {
+            let (port, arrived) = frame(UPLINK, &next, 9);
+            walks.world.first_packet(UPLINK, port, &arrived, &next, 9);
+            walks.forwarded(UPLINK, &next);
+            walks.close(UPLINK);
+        } else {
+            assert!(walks.look_up(UPLINK, &next, 9).is_some());
+            late.iter().for_each(|response| walks.world.put(MEMORY, response));
+            walks.world.fence();
+        }
+        walks.forget(UPLINK, &next, 9);
+        assert_eq!(walks.world.register(OWNERS, walk) as u32, 0);
+        assert_eq!((walks.world.outcomes(FORWARDED), walks.world.outcomes(OLD)), (lost + 1, 4.min(lost + 1)));
+    }
 }
