@@ -48,8 +48,15 @@ const bit<8> ROCE_ACKNOWLEDGE = 0x11;
 
 // Octets of a record's header, of all behind it up to the octets of its first account, and of a bucket of flow entries.
 const bit<32> RECORD_HEADER = 64;
+#ifdef XPLANE_WALK
+// The same up to the end of its first account, which is 72 octets behind the start.
+const bit<32> RECORD_FRONT = 136;
+const bit<32> RECORD_ACCOUNT = 72;
+const bit<32> ACCOUNT_LENGTH = 64;
+#else
 const bit<32> RECORD_FRONT = 104;
 const bit<32> RECORD_PACKETS = 88;
+#endif
 const bit<32> BUCKET_ENTRIES = 320;
 #ifdef XPLANE_WALK
 // In the first record of a bucket of UEs, from the start of the bucket: its actions of 72 octets, and its blocks of five PDRs behind them.
@@ -66,7 +73,11 @@ const bit<32> FIELDS_LENGTH = 32;
 #define UDP_OF_ACTION 100
 #endif
 // Lengths of the UDP datagrams with a record's front, and with its header: these tell such responses from those with a bucket.
+#ifdef XPLANE_WALK
+#define UDP_OF_FRONT 164
+#else
 #define UDP_OF_FRONT 132
+#endif
 #define UDP_OF_HEADER 92
 
 // Kinds of UEs' keys: a tunnel of an IPv4 address, and an IPv4 address in the first data network. A key begins with it and 24 zeroes.
@@ -219,6 +230,26 @@ header word_h {
     bit<32> word;
 }
 
+#ifdef XPLANE_WALK
+// The state that is loaded and written back: the first account. Times and spans are in nanoseconds; all ones are no last arrival, and no limit.
+#define ACCOUNT_FIELDS \
+    bit<64> budget; \
+    bit<64> idle_limit; \
+    bit<64> packets; \
+    bit<64> octets; \
+    bit<64> dropped_packets; \
+    bit<64> dropped_octets; \
+    bit<64> last_arrival; \
+    bit<64> last_pass;
+
+header counted_h {
+    ACCOUNT_FIELDS
+}
+
+struct account_t {
+    ACCOUNT_FIELDS
+}
+#else
 // The state that is written back: packets and octets of the first account.
 header counted_h {
     bit<32> packets_high;
@@ -226,6 +257,7 @@ header counted_h {
     bit<32> octets_high;
     bit<32> octets_low;
 }
+#endif
 
 // An entry of the flow table (160 octets), in the order of its octets. In an action that leads to a data network, `local` and `tos` are its number.
 #define ENTRY_HEADERS(name) \
@@ -271,8 +303,12 @@ header counted_h {
     bit<16> paging_ring; \
     bit<32> paging_position; \
     bit<32> paging_reads;
+#define STATE_REQUEST_FIELDS ACCOUNT_FIELDS
 #else
 #define WALK_REQUEST_FIELDS
+#define STATE_REQUEST_FIELDS \
+    bit<32> packets; \
+    bit<32> octets;
 #endif
 #define REQUEST_FIELDS \
     WALK_REQUEST_FIELDS \
@@ -281,8 +317,7 @@ header counted_h {
     bit<16> length; \
     bit<32> ue; \
     bit<32> flow; \
-    bit<32> packets; \
-    bit<32> octets;
+    STATE_REQUEST_FIELDS
 
 struct request_t {
     REQUEST_FIELDS
@@ -448,8 +483,10 @@ header entry_end_h {
     bit<32> position; \
     bit<32> waiting; \
     bit<16> walk_group; \
-    bit<32> time_high; \
-    bit<32> time_low; \
+    /* In nanoseconds, as the software has it. */ \
+    bit<64> now; \
+    bit<32> is_loaded; \
+    account_t state; \
     /* The UE has a paging ring; the packet is the next one that leaves it, or it is not. */ \
     bit<1> has_paging_ring; \
     bit<32> paging_ring; \

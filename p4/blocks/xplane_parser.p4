@@ -336,10 +336,12 @@ state front {
     pkt.advance(232);
     // Numbers of accounts and meters.
     pkt.advance(64);
+#ifndef XPLANE_WALK
     pkt.extract(hdr.budget_high);
     pkt.advance(32);
     pkt.extract(hdr.idle_high);
     pkt.advance(32);
+#endif
     pkt.extract(hdr.loaded);
     meta.kind = KIND_FRONT;
     meta.ue_word = hdr.first_ue_word.word;

@@ -223,7 +223,11 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
             (COPY_STORE, _, _) : short_frame();
             (COPY_FETCH, _, 0) : of_flow(ROCE_READ_REQUEST, BUCKET_ENTRIES + 8, 36 + XPLANE_CRC);
             (COPY_FETCH, _, _) : not_sent();
+#ifdef XPLANE_WALK
+            (COPY_SAVE, 1, _) : of_ue(ROCE_WRITE_ONLY, RECORD_ACCOUNT, ACCOUNT_LENGTH, 100 + XPLANE_CRC);
+#else
             (COPY_SAVE, 1, _) : of_ue(ROCE_WRITE_ONLY, RECORD_PACKETS, 16, 52 + XPLANE_CRC);
+#endif
             (COPY_SAVE, _, _) : not_sent();
             (COPY_CLOSE, _, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_HEADER, 36 + XPLANE_CRC);
         }
@@ -400,10 +404,21 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
                 hdr.bth.psn = meta.psn & 0xffffff;
                 if (meta.copy == COPY_SAVE) {
                     hdr.counted.setValid();
+#ifdef XPLANE_WALK
+                    hdr.counted.budget = meta.request.budget;
+                    hdr.counted.idle_limit = meta.request.idle_limit;
+                    hdr.counted.packets = meta.request.packets;
+                    hdr.counted.octets = meta.request.octets;
+                    hdr.counted.dropped_packets = meta.request.dropped_packets;
+                    hdr.counted.dropped_octets = meta.request.dropped_octets;
+                    hdr.counted.last_arrival = meta.request.last_arrival;
+                    hdr.counted.last_pass = meta.request.last_pass;
+#else
                     hdr.counted.packets_high = 0;
                     hdr.counted.packets_low = meta.request.packets;
                     hdr.counted.octets_high = 0;
                     hdr.counted.octets_low = meta.request.octets;
+#endif
                 }
             } else {
                 XPLANE_EGRESS_DROP

@@ -372,8 +372,19 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         copy_ue();
         copy_flow();
         REQUEST.pair = (bit<8>)meta.ue[PAIR_BITS - 1:0];
+#ifdef XPLANE_WALK
+        REQUEST.budget = meta.state.budget;
+        REQUEST.idle_limit = meta.state.idle_limit;
+        REQUEST.packets = meta.state.packets;
+        REQUEST.octets = meta.state.octets;
+        REQUEST.dropped_packets = meta.state.dropped_packets;
+        REQUEST.dropped_octets = meta.state.dropped_octets;
+        REQUEST.last_arrival = meta.state.last_arrival;
+        REQUEST.last_pass = meta.state.last_pass;
+#else
         REQUEST.packets = meta.packets_now;
         REQUEST.octets = meta.octets_now;
+#endif
         REQUEST.is_saved = meta.is_saved;
 #ifdef XPLANE_WALK
         REQUEST.walk = (bit<16>)meta.walk;

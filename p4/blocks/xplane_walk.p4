@@ -218,10 +218,9 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         meta.walk_group = group;
     }
 
-    // The time that entries are written with, as the software counts it. The control plane sets it now and then.
+    // What the software's time is ahead of the switch's. The control plane sets it.
     action set_time(bit<32> high, bit<32> low) {
-        meta.time_high = high;
-        meta.time_low = low;
+        meta.now = meta.now + (high ++ low);
     }
 
     table times {
@@ -307,8 +306,8 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         hdr.entry.src_prefix = 0xffff;
         hdr.entry.dst_zero = 0;
         hdr.entry.dst_prefix = 0xffff;
-        hdr.entry.used_high = meta.time_high;
-        hdr.entry.used_low = meta.time_low;
+        hdr.entry.used_high = meta.now[63:32];
+        hdr.entry.used_low = meta.now[31:0];
         hdr.entry.has_rule = 1;
         hdr.entry.rule = meta.rule;
         hdr.entry_end.setValid();
@@ -336,6 +335,7 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     }
 
     apply {
+        times.apply();
         if (meta.kind == KIND_BUCKET) {
             meta.walk = (bit<32>)meta.flow[31:32 - WALK_BITS];
         } else {
@@ -457,7 +457,6 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
             see_entry_places();
             see_ends_of_ues();
             see_words();
-            times.apply();
             write_entry();
             if (meta.rest[7:7] == 1) {
                 entry_of_uplink();

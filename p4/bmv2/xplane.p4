@@ -81,6 +81,9 @@ control XPlaneIngressMain(
         if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             meta.is_damaged = 1;
         }
+#ifdef XPLANE_WALK
+        meta.now = (bit<64>)standard_metadata.ingress_global_timestamp * 1000;
+#endif
         xplane.apply(hdr, meta, standard_metadata);
 #ifdef XPLANE_WALK
         if (meta.is_last == 1 && meta.reads_next == 1) {
@@ -276,7 +279,12 @@ control XPlaneEgressMain(
                 } else
 #endif
                 if (request.copy == COPY_SAVE) {
+#ifdef XPLANE_WALK
+                    CRC(CRC_FRONT, hdr.counted.budget, hdr.counted.idle_limit, hdr.counted.packets, hdr.counted.octets,
+                        hdr.counted.dropped_packets, hdr.counted.dropped_octets, hdr.counted.last_arrival, hdr.counted.last_pass)
+#else
                     CRC(CRC_FRONT, hdr.counted.packets_high, hdr.counted.packets_low, hdr.counted.octets_high, hdr.counted.octets_low)
+#endif
                 } else {
                     CRC(CRC_FRONT)
                 }

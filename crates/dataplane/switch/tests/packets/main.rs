@@ -31,6 +31,7 @@ mod tunnels_ipv6;
 mod underlay;
 mod world;
 mod xplane;
+mod xplane_accounts;
 mod xplane_paging;
 mod xplane_walk;
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 use causeway_dataplane::{
     Dataplane, Disposition, Egress, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
@@ -64,7 +65,7 @@ pub(crate) const FORWARDED: i32 = 0;
 pub(crate) const MISS: i32 = 8;
 pub(crate) const STALE: i32 = 9;
 pub(crate) const COLLISION: i32 = 10;
-const ACCOUNT: i32 = 12;
+pub(crate) const ACCOUNT: i32 = 12;
 pub(crate) const GAP: i32 = 13;
 pub(crate) const NAK: i32 = 14;
 const FOREIGN: i32 = 17;
@@ -266,6 +267,9 @@ pub(crate) struct World {
     remote: BTreeMap<u32, Qpn>,
     pub(crate) psn: BTreeMap<u32, u32>,
     pub(crate) now: Time,
+    /// A time before that of the switch begins, and what its control plane adds to that.
+    started: Instant,
+    ahead: u64,
     form: Form,
 }
 
@@ -357,6 +361,7 @@ impl World {
             }
         };
         let compiled = compile_main(name, "xplane.p4", &[&sizes[..], &bare].concat());
+        let started = Instant::now();
         let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, MEMORY, CPU]);
         let mut regions = Regions::new();
         let length = form.octets();
@@ -377,6 +382,8 @@ impl World {
             remote: BTreeMap::new(),
             psn: form.queue_pairs().into_iter().map(|(pair, _)| (pair, 100)).collect(),
             now,
+            started,
+            ahead: 0,
             form,
         };
         world.connect();
@@ -388,8 +395,34 @@ impl World {
         self.server.lock().unwrap()
     }
 
+    /// The control plane sets what is added to the time of the switch, in nanoseconds.
+    pub(crate) fn set_time(&mut self, ahead: u64) {
+        let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.walks.{part}"));
+        let data = Value::List(vec![word((ahead >> 32) as u32), word(ahead as u32)]);
+        let arguments = vec![Value::I32(0), name("times"), name("set_time"), data];
+        self.thrift.call("standard:bm_mt_set_default_action", arguments);
+        self.ahead = ahead;
+    }
+
+    /// The time of the switch is no later.
+    pub(crate) fn clock(&self) -> Time {
+        Time::from_nanos(self.ahead + u64::try_from(self.started.elapsed().as_nanos()).unwrap())
+    }
+
+    /// The time that the switch has written into the next frame for the memory, so many octets behind its RETH.
+    pub(crate) fn time_in_request(&mut self, at: usize) -> Time {
+        let frame = self.next(MEMORY);
+        let time =
+            frame[14 + 20 + 8 + 12 + 16 + at..].first_chunk().map(|octets| u64::from_be_bytes(*octets));
+        self.waiting.entry(MEMORY).or_default().push_front(frame);
+        let time = Time::from_nanos(time.unwrap());
+        let times = Time::from_nanos(self.ahead)..=self.clock();
+        assert!(times.contains(&time), "{time:?} is not in {times:?}");
+        time
+    }
+
     /// The data plane in software over the same memory, behind the CPU port.
-    fn software(&self) -> XPlane<Memory> {
+    pub(crate) fn software(&self) -> XPlane<Memory> {
         let memory = Memory::connect(SOFTWARE, &self.server, self.now);
         let base = causeway_memory::Place { rkey: RKEY, address: BASE };
         let config = PipelineConfig { first_generation: GENERATION, ..PipelineConfig::default() };
@@ -612,21 +645,25 @@ impl World {
 
     /// What the memory has of a UE: packets and octets.
     pub(crate) fn counted(&self, ue: Ue) -> (u64, u64) {
-        let state = self.state(ue);
-        assert_eq!((state.accounts[0].budget, state.accounts[0].idle_limit), (u64::MAX, Span::MAX));
-        (state.accounts[0].packets, state.accounts[0].octets)
+        let account = self.account(ue);
+        // With walks the whole account is written.
+        if self.form != Form::Walks {
+            assert_eq!((account.budget, account.idle_limit), (u64::MAX, Span::MAX));
+        }
+        (account.packets, account.octets)
     }
 
     /// The same of an account from which the software counts down.
     fn counted_alone(&self, ue: Ue) -> (u64, u64) {
-        let state = self.state(ue);
-        (state.accounts[0].packets, state.accounts[0].octets)
+        let account = self.account(ue);
+        (account.packets, account.octets)
     }
 
-    fn state(&self, ue: Ue) -> UeState {
+    /// The first account of a UE in memory.
+    pub(crate) fn account(&self, ue: Ue) -> Account {
         let server = self.server();
         let at = SIZES.record(ue.bucket().into(), 0) as usize + 64;
-        UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap()
+        UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap().accounts[0]
     }
 
     pub(crate) fn put(&mut self, port: u16, frame: &[u8]) {
@@ -682,7 +719,8 @@ impl World {
 
     /// The request for the front of a UE's record.
     pub(crate) fn load(&mut self, ue: Ue) -> Vec<u8> {
-        self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), 104)))
+        let length = if self.form == Form::Walks { 136 } else { 104 };
+        self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), length)))
     }
 
     /// The write of a packet, and the read of its bucket.
@@ -748,12 +786,31 @@ impl World {
         SIZES.octets() + RINGS + place * 2056
     }
 
+    /// The write of the UE's state, which has counted so much. With walks that is the whole account: what it had in memory, as the packets since then have
+    /// changed it.
     pub(crate) fn save(&mut self, ue: Ue, packets: u64, octets: u64) -> Vec<u8> {
+        if self.form == Form::Walks {
+            let before = self.account(ue);
+            let budget = before.budget - (octets - before.octets);
+            let mut account = Account { budget, packets, octets, ..before };
+            if packets > before.packets {
+                account.last_pass = self.time_in_request(56);
+                account.last_arrival = Some(account.last_pass);
+            }
+            return self.save_account(ue, account);
+        }
         let value = [packets.to_be_bytes(), octets.to_be_bytes()].concat();
         self.request(
             ue,
             Transport::WriteOnly(Self::reth(SIZES.record(ue.bucket().into(), 0) + 88, 16), &value),
         )
+    }
+
+    /// The write of this account.
+    fn save_account(&mut self, ue: Ue, account: Account) -> Vec<u8> {
+        let state = UeState { accounts: vec![account], meters: vec![] }.encode();
+        let place = Self::reth(SIZES.record(ue.bucket().into(), 0) + 72, 64);
+        self.request(ue, Transport::WriteOnly(place, &state[8..72]))
     }
 
     pub(crate) fn close(&mut self, ue: Ue) -> Vec<u8> {
@@ -1079,8 +1136,8 @@ fn what_is_lost_or_damaged_has_a_name() {
     world.save_and_close(UPLINK, 3, 3 * size);
 }
 
-/// The uplink of a UE goes to the data network. A URR would give its account an inactivity time, which is the software's.
-fn uplink_alone() -> RuleSet {
+/// The uplink of a UE goes to the data network. A URR would give its account an inactivity time, which is the software's without walks.
+pub(crate) fn uplink_alone() -> RuleSet {
     let tunnel = Some(FTeid { teid: Teid::new(TEID).unwrap(), addr: Ipv4Addr::from(UPF_N3).into() });
     let pdr = Pdr::new(PdrId(1), Pdi { tunnel, ..Pdi::new(Interface::Access) }, FarId(1));
     let mut rules = RuleSet::default();

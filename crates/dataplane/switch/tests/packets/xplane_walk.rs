@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use causeway_dataplane::DropReason;
 use causeway_model::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass, UeSide};
 use causeway_slowpath::lease::{RuleAction, UeMatch};
-use causeway_types::{Direction, IpNet, Qfi, QfiSet, Span, Time};
+use causeway_types::{Direction, IpNet, Qfi, QfiSet, Span};
 use causeway_xplane::flows::FlowEntry;
 use causeway_xplane::state::{Account, UeState};
 use causeway_xplane::ue_table::{RuleRef, Target, UeHeader, UeRecord, compile, match_block};
@@ -14,7 +14,6 @@ use causeway_xplane::{Action, Pipeline};
 
 use crate::bmv2::{is_inside, run_inside};
 use crate::frames::{UE, V4};
-use crate::thrift::Value;
 use crate::xplane::{
     COLLISION, DOWNLINK, FORWARDED, Form, GAP, GENERATION, MEMORY, MISS, Memory, OLD, RING_BITS, SIZES,
     STALE, TEID, UPLINK, Ue, World, downward, entry, ethernet, fields, g_pdu, to_gnb, to_network, topology,
@@ -24,8 +23,8 @@ use crate::{N3, N6};
 
 const RULE: i32 = 11;
 pub(crate) const FULL: i32 = 21;
-/// The time that the switch writes into entries.
-const TIME: u64 = 0x12_3456_789a;
+/// What is added to the switch's time, in nanoseconds.
+pub(crate) const TIME: u64 = 0x12_3456_789a;
 /// Octets from the start of a UE's bucket to the actions of its first record, and to its blocks.
 const ACTIONS: u64 = 1328;
 const BLOCKS: u64 = ACTIONS + 288;
@@ -33,6 +32,18 @@ const BLOCK: usize = 140;
 
 /// The walks: their flows, and how many of their packets have not left.
 const OWNERS: &str = "XPlaneIngressMain.xplane.walks.owners";
+
+/// The registers that an account is loaded into, in the order of its words.
+const ACCOUNT_WORDS: [&str; 8] = [
+    "budgets",
+    "idle_limits",
+    "packets",
+    "octets",
+    "dropped_packets",
+    "dropped_octets",
+    "last_arrivals",
+    "last_passes",
+];
 
 /// A rule of the UE's record: its filters, and where they lead.
 pub(crate) type Rule = (QfiSet, Vec<SdfFilter>, Target);
@@ -66,11 +77,7 @@ impl Walks {
     /// A switch, and the record of a UE with these rules as the crate writes it.
     pub(crate) fn start(ue: Ue, rules: &[Rule]) -> Self {
         let mut world = World::start_with(Form::Walks);
-        let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.walks.{part}"));
-        let word = |value: u64| crate::runtime::octets((value & 0xffff_ffff).into(), 32);
-        let data = Value::List(vec![word(TIME >> 32), word(TIME)]);
-        let arguments = vec![Value::I32(0), name("times"), name("set_time"), data];
-        world.thrift.call("standard:bm_mt_set_default_action", arguments);
+        world.set_time(TIME);
         let generation = world.set_generation(ue, GENERATION);
         let pipeline = world.pipeline();
         let mut walks = Self { world, pipeline, counted: (0, 0), is_loaded: true, generation };
@@ -85,12 +92,18 @@ impl Walks {
 
     /// The same of a generation.
     pub(crate) fn install_of(&mut self, ue: Ue, rules: &[Rule], generation: u64) {
+        let account = Account { budget: u64::MAX, idle_limit: Span::MAX, ..Account::default() };
+        self.install_account(ue, rules, generation, account);
+        assert_eq!(self.world.counted(ue), (0, 0));
+    }
+
+    /// A record with this account.
+    pub(crate) fn install_account(&mut self, ue: Ue, rules: &[Rule], generation: u64, account: Account) {
         let named =
             UeMatch { side: UeSide::Source, is_named: true, v4: Some(UE.into()), v6: None, has_more: false };
         let direction = if ue.kind == 1 { Direction::Uplink } else { Direction::Downlink };
         let rules = rules.iter().map(|(qfis, filters, target)| (*qfis, filters.as_slice(), *target));
         let pdrs = compile(rules, &named);
-        let account = Account { budget: u64::MAX, idle_limit: Span::MAX, ..Account::default() };
         let record = UeRecord {
             header: UeHeader::new(ue.key(), generation, pdrs.len() as u8, direction, &named),
             actions: actions(ue),
@@ -100,7 +113,6 @@ impl Walks {
         self.pipeline.write_record(self.world.now, 0, &record);
         self.pipeline.advance(self.world.now);
         assert!(self.pipeline.is_empty());
-        assert_eq!(self.world.counted(ue), (0, 0));
     }
 
     /// Where the bucket of a UE begins.
@@ -191,11 +203,12 @@ impl Walks {
     /// The WRITE of the entry.
     fn entry(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Vec<u8> {
         let rule = self.expected(ue, packet, qfi).0.unwrap();
+        let used = self.world.time_in_request(72);
         let entry = FlowEntry {
             ue: ue.key(),
             flow: fields(packet, Some(qfi)).key(),
             generation: GENERATION,
-            used: Time::from_nanos(TIME),
+            used,
             rule: Some((rule, actions(ue)[usize::from(rule.action)])),
         };
         let offset = SIZES.entries(ue.flow_bucket(packet, qfi)) + place * 160;
@@ -258,11 +271,11 @@ impl Walks {
 
     /// The control plane has seen the same count of packets in flight for long: it writes what the switch has counted, and ends the entry.
     pub(crate) fn end_by_control_plane(&mut self, ue: Ue) {
-        let state = ["packets", "octets"].map(|name| {
+        let state = ACCOUNT_WORDS.map(|name| {
             let register = format!("XPlaneIngressMain.xplane.walks.local_state.{name}");
             self.world.register(&register, ue.bucket())
         });
-        self.world.write(SIZES.record(ue.bucket().into(), 0) + 88, state.map(u64::to_be_bytes).concat());
+        self.world.write(SIZES.record(ue.bucket().into(), 0) + 72, state.map(u64::to_be_bytes).concat());
         self.world.end_entry(ue);
         assert_eq!(self.world.counted(ue), self.counted);
     }
