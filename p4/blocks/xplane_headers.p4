@@ -124,7 +124,7 @@ const bit<8> OUTCOME_STALE = 9;
 const bit<8> OUTCOME_COLLISION = 10;
 // The rule, or the packet, is none of those that this program handles.
 const bit<8> OUTCOME_RULE = 11;
-// The state of the UE is not loaded: its record is not there, or its account has a limit or a large count.
+// The state of the UE is not loaded: its record is not there, or its account has a limit or a large count. With XPLANE_WALK also: a limit of its account is reached.
 const bit<8> OUTCOME_ACCOUNT = 12;
 // A response before this one is missing.
 const bit<8> OUTCOME_GAP = 13;

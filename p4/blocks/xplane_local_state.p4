@@ -7,6 +7,8 @@
 //
 // An entry whose response is lost stays until the control plane, which sees the same count of packets in flight for longer than a response may take,
 // writes its packets and octets into memory and zeroes it.
+//
+// With XPLANE_WALK all words of the account are loaded and written back, and a packet passes within its budget and its inactivity time.
 
 #ifndef CAUSEWAY_XPLANE_LOCAL_STATE
 #define CAUSEWAY_XPLANE_LOCAL_STATE

@@ -283,7 +283,7 @@ pub(crate) enum Form {
 }
 
 /// Walks at a time, and the packets of a ring, as powers of two.
-const WALK_BITS: u32 = 4;
+pub(crate) const WALK_BITS: u32 = 4;
 pub(crate) const RING_BITS: u32 = 3;
 /// Paging rings, and the packets of one, as powers of two.
 const PAGING_BITS: u32 = 1;
