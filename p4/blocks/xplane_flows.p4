@@ -176,6 +176,26 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         meta.is_countable = 1;
     }
 
+#ifdef XPLANE_WALK
+    // The record is this UE's, and has its state.
+    table record_entry {
+        key = {
+            meta.key_kind : ternary;
+            hdr.first_ue_head.word : ternary;
+            hdr.first_ue_local.word : ternary;
+            hdr.first_generation_high.word : ternary;
+            hdr.first_generation_low.word : ternary;
+            hdr.record_flags.octet : ternary;
+        }
+        actions = { countable; NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (KEY_TUNNEL, HEAD_TUNNEL, 0, 0, 0, 0 &&& 8) : countable();
+            (KEY_ADDRESS, HEAD_ADDRESS, 0, 0, 0, 0 &&& 8) : countable();
+        }
+        size = 16;
+    }
+#else
     // The record is this UE's, and its first account has no limit and few octets: the upper halves of budget and time are all ones.
     table record_entry {
         key = {
@@ -199,6 +219,7 @@ control FlowLookup(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         }
         size = 16;
     }
+#endif
 
     action take_first() {
         meta.has_rule = hdr.first_has_rule.octet;

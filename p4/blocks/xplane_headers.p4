@@ -26,6 +26,13 @@
 #define RING_BITS 5
 #endif
 #define READ_AHEAD 4
+// Paging rings, at most as many as walks, each of so many packets and with a queue pair of its own, as powers of two.
+#ifndef PAGING_BITS
+#define PAGING_BITS 8
+#endif
+#ifndef PAGING_RING_BITS
+#define PAGING_RING_BITS 7
+#endif
 #define NUMBER_WIDTH 16
 #else
 #define QUEUE_BITS PAIR_BITS
@@ -41,8 +48,15 @@ const bit<8> ROCE_ACKNOWLEDGE = 0x11;
 
 // Octets of a record's header, of all behind it up to the octets of its first account, and of a bucket of flow entries.
 const bit<32> RECORD_HEADER = 64;
+#ifdef XPLANE_WALK
+// The same up to the end of its first account, which is 72 octets behind the start.
+const bit<32> RECORD_FRONT = 136;
+const bit<32> RECORD_ACCOUNT = 72;
+const bit<32> ACCOUNT_LENGTH = 64;
+#else
 const bit<32> RECORD_FRONT = 104;
 const bit<32> RECORD_PACKETS = 88;
+#endif
 const bit<32> BUCKET_ENTRIES = 320;
 #ifdef XPLANE_WALK
 // In the first record of a bucket of UEs, from the start of the bucket: its actions of 72 octets, and its blocks of five PDRs behind them.
@@ -59,7 +73,11 @@ const bit<32> FIELDS_LENGTH = 32;
 #define UDP_OF_ACTION 100
 #endif
 // Lengths of the UDP datagrams with a record's front, and with its header: these tell such responses from those with a bucket.
+#ifdef XPLANE_WALK
+#define UDP_OF_FRONT 164
+#else
 #define UDP_OF_FRONT 132
+#endif
 #define UDP_OF_HEADER 92
 
 // Kinds of UEs' keys: a tunnel of an IPv4 address, and an IPv4 address in the first data network. A key begins with it and 24 zeroes.
@@ -84,9 +102,13 @@ const bit<8> KIND_RECORD = 8;
 const bit<8> KIND_BLOCK = 9;
 const bit<8> KIND_ACTION = 10;
 const bit<8> KIND_QUEUED = 11;
+// Of paging rings: a packet that was in one, a notification of the control plane, and a packet that enters one.
+const bit<8> KIND_PAGED = 12;
+const bit<8> KIND_NOTICE = 13;
+const bit<8> KIND_ENTERS = 14;
 #endif
 
-// What becomes of a frame: the cell of the counter `outcomes`. Those of 3 to 14 are for the software, with this code in the header of its port; 3, 4
+// What becomes of a frame: the cell of the counter `outcomes`. Those of 3 to 15 are for the software, with this code in the header of its port; 3, 4
 // and 6 as in `contract/reasons.p4`.
 const bit<8> OUTCOME_FORWARDED = 0;
 // It went to the memory, or came from there and is no more.
@@ -102,12 +124,16 @@ const bit<8> OUTCOME_STALE = 9;
 const bit<8> OUTCOME_COLLISION = 10;
 // The rule, or the packet, is none of those that this program handles.
 const bit<8> OUTCOME_RULE = 11;
-// The state of the UE is not loaded: its record is not there, or its account has a limit or a large count.
+// The state of the UE is not loaded: its record is not there, or its account has a limit or a large count. With XPLANE_WALK also: a limit of its account is reached.
 const bit<8> OUTCOME_ACCOUNT = 12;
 // A response before this one is missing.
 const bit<8> OUTCOME_GAP = 13;
 // The memory refuses a request.
 const bit<8> OUTCOME_NAK = 14;
+#ifdef XPLANE_WALK
+// It is the first packet in the paging ring of its UE. The software gets a copy.
+const bit<8> OUTCOME_IDLE = 15;
+#endif
 // Dropped: the frame is no IPv4 or ARP.
 const bit<8> OUTCOME_UNSUPPORTED = 16;
 // Dropped: no queue pair of ours has this number and other end.
@@ -121,6 +147,10 @@ const bit<8> OUTCOME_NO_EGRESS = 20;
 #ifdef XPLANE_WALK
 // Dropped: the ring of its flow's walk is full.
 const bit<8> OUTCOME_FULL = 21;
+// Dropped: the paging ring of its UE is full.
+const bit<8> OUTCOME_PAGING_FULL = 22;
+// Dropped: a copy of a packet of a paging ring that is not the next one to leave it. The packet is in the ring, or has left it.
+const bit<8> OUTCOME_NOT_NEXT = 23;
 #endif
 #define OUTCOMES 32
 
@@ -200,6 +230,26 @@ header word_h {
     bit<32> word;
 }
 
+#ifdef XPLANE_WALK
+// The state that is loaded and written back: the first account. Times and spans are in nanoseconds; all ones are no last arrival, and no limit.
+#define ACCOUNT_FIELDS \
+    bit<64> budget; \
+    bit<64> idle_limit; \
+    bit<64> packets; \
+    bit<64> octets; \
+    bit<64> dropped_packets; \
+    bit<64> dropped_octets; \
+    bit<64> last_arrival; \
+    bit<64> last_pass;
+
+header counted_h {
+    ACCOUNT_FIELDS
+}
+
+struct account_t {
+    ACCOUNT_FIELDS
+}
+#else
 // The state that is written back: packets and octets of the first account.
 header counted_h {
     bit<32> packets_high;
@@ -207,6 +257,7 @@ header counted_h {
     bit<32> octets_high;
     bit<32> octets_low;
 }
+#endif
 
 // An entry of the flow table (160 octets), in the order of its octets. In an action that leads to a data network, `local` and `tos` are its number.
 #define ENTRY_HEADERS(name) \
@@ -242,15 +293,22 @@ header counted_h {
 // What the egress side makes requests from: a header in front of the frame on Tofino, metadata on BMv2. `is_saved`: 1 if the state is written back.
 #ifdef XPLANE_WALK
 // The walk, the first place of the ring that is meant, how many packets there are from it on, the octets from the start of the UE's bucket, and the place
-// of the entry in the flow's.
+// of the entry in the flow's. Then the paging ring, the first place there that is meant, and how many packets are read from it on.
 #define WALK_REQUEST_FIELDS \
     bit<16> walk; \
     bit<32> position; \
     bit<32> waiting; \
     bit<32> offset; \
-    bit<8> place;
+    bit<8> place; \
+    bit<16> paging_ring; \
+    bit<32> paging_position; \
+    bit<32> paging_reads;
+#define STATE_REQUEST_FIELDS ACCOUNT_FIELDS
 #else
 #define WALK_REQUEST_FIELDS
+#define STATE_REQUEST_FIELDS \
+    bit<32> packets; \
+    bit<32> octets;
 #endif
 #define REQUEST_FIELDS \
     WALK_REQUEST_FIELDS \
@@ -259,8 +317,7 @@ header counted_h {
     bit<16> length; \
     bit<32> ue; \
     bit<32> flow; \
-    bit<32> packets; \
-    bit<32> octets;
+    STATE_REQUEST_FIELDS
 
 struct request_t {
     REQUEST_FIELDS
@@ -291,6 +348,12 @@ header request_h {
 #define COPY_DRAIN_3 14
 #define COPY_DRAIN_4 15
 #define COPY_SOFTWARE 20
+// Of paging rings: a packet into the ring, and packets of it from COPY_PAGED on, of which as many as are asked for.
+#define COPY_PAGE 24
+#define COPY_PAGED 25
+#define COPY_PAGED_2 26
+#define COPY_PAGED_3 27
+#define COPY_PAGED_4 28
 // The copies of each group.
 #define GROUP_BEGIN 4           // 6, 7
 #define GROUP_JOIN 5            // 6
@@ -303,6 +366,17 @@ header request_h {
 #define GROUP_FIRST_DRAIN 12    // 1, 2, 3, 12
 #define GROUP_NEXT_DRAIN 13     // 2, 3, 12
 #define GROUP_SOFTWARE_DRAIN 15 // 20 by the port of the CPU, 12
+#define GROUP_PAGE 17           // 24
+#define GROUP_PAGE_FIRST 18     // 24, 20 by the port of the CPU
+#define GROUP_PAGE_READ 19      // 24, 25
+#define GROUP_RELEASE_PAGES 20  // 25 to 28
+// Mirroring sessions: the next packet of a paging ring, with group 14 (25), and that behind the state, with group 16 (4, 5, 25).
+#define PAGED_SESSION 3
+#define STATE_PAGED_SESSION 4
+// Commands of the control plane, in the code of its port's header.
+#define NOTICE_RELEASE 1
+#define NOTICE_HOLD 2
+#define NOTICE_EMPTY 3
 #endif
 #define GROUP_FIRST 1
 #define GROUP_NEXT 2
@@ -403,14 +477,31 @@ header entry_end_h {
     bit<32> offset; \
     bit<1> has_ports; \
     bit<8> match; \
-    /* 1: the packet was in a ring. */ \
+    /* Bit 0: the packet was in the ring of a walk. Bit 1: in a paging ring; bit 2: and found no place in the local state table; from bit 3 on its position. */ \
     bit<16> mark; \
     bit<1> drains; \
     bit<32> position; \
     bit<32> waiting; \
     bit<16> walk_group; \
-    bit<32> time_high; \
-    bit<32> time_low; \
+    /* In nanoseconds, as the software has it. */ \
+    bit<64> now; \
+    bit<32> is_loaded; \
+    account_t state; \
+    /* The UE has a paging ring; the packet is the next one that leaves it, or it is not. */ \
+    bit<1> has_paging_ring; \
+    bit<32> paging_ring; \
+    bit<1> is_next; \
+    bit<1> is_not_next; \
+    bit<1> is_paging_full; \
+    /* The state of the ring, the positions of its first packet and behind its last one, and how many there are. */ \
+    bit<32> paging; \
+    bit<32> paging_first; \
+    bit<32> paging_end; \
+    bit<32> paging_waiting; \
+    /* That of the packet, or of the first one that is read, and how many are; 1: the next one is read, as a lookup has ended. */ \
+    bit<32> paging_position; \
+    bit<32> paging_reads; \
+    bit<1> reads_next; \
     PDR_METADATA(1) \
     PDR_METADATA(2) \
     PDR_METADATA(3) \

@@ -7,6 +7,8 @@
 //
 // An entry whose response is lost stays until the control plane, which sees the same count of packets in flight for longer than a response may take,
 // writes its packets and octets into memory and zeroes it.
+//
+// With XPLANE_WALK all words of the account are loaded and written back, and a packet passes within its budget and its inactivity time.
 
 #ifndef CAUSEWAY_XPLANE_LOCAL_STATE
 #define CAUSEWAY_XPLANE_LOCAL_STATE
@@ -21,10 +23,21 @@ control LocalState(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
 #endif
     // The second half of the UE's key, and its packets in flight.
     WORD_PAIRS(flights, 1 << LOCAL_BITS, local_index_t)
+#ifdef XPLANE_WALK
+    // 1: the account is loaded.
+    REGISTER(loads, 1 << LOCAL_BITS, local_index_t, bit<32>)
+    REGISTER(budgets, 1 << LOCAL_BITS, local_index_t, bit<64>)
+    REGISTER(idle_limits, 1 << LOCAL_BITS, local_index_t, bit<64>)
+    REGISTER(packets, 1 << LOCAL_BITS, local_index_t, bit<64>)
+    REGISTER(octets, 1 << LOCAL_BITS, local_index_t, bit<64>)
+    REGISTER(dropped_packets, 1 << LOCAL_BITS, local_index_t, bit<64>)
+    REGISTER(dropped_octets, 1 << LOCAL_BITS, local_index_t, bit<64>)
+    REGISTER(last_arrivals, 1 << LOCAL_BITS, local_index_t, bit<64>)
+    REGISTER(last_passes, 1 << LOCAL_BITS, local_index_t, bit<64>)
+#else
     REGISTER(octets, 1 << LOCAL_BITS, local_index_t, bit<32>)
     REGISTER(packets, 1 << LOCAL_BITS, local_index_t, bit<32>)
 
-#ifndef XPLANE_WALK
 #include "xplane_order.p4"
 #endif
 
@@ -73,6 +86,65 @@ control LocalState(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         }
     }
 
+#ifdef XPLANE_WALK
+#define EACH_OF_ACCOUNT(DO) \
+    DO(budgets, budget) \
+    DO(idle_limits, idle_limit) \
+    DO(packets, packets) \
+    DO(octets, octets) \
+    DO(dropped_packets, dropped_packets) \
+    DO(dropped_octets, dropped_octets) \
+    DO(last_arrivals, last_arrival) \
+    DO(last_passes, last_pass)
+#define AT_STATE (bit<32>)meta.ue[LOCAL_BITS - 1:0]
+#define STATE_READ(register, field) register.read(meta.state.field, AT_STATE);
+#define STATE_WRITE(register, field) register.write(AT_STATE, meta.state.field);
+#define STATE_LOADED(register, field) meta.state.field = hdr.loaded.field;
+
+    // The account is one value in several registers: whether a packet passes depends on two of them, and changes both. Here they are read, and written behind that.
+    action read_state() {
+        EACH_OF_ACCOUNT(STATE_READ)
+    }
+
+    action write_state() {
+        EACH_OF_ACCOUNT(STATE_WRITE)
+    }
+
+    // A packet passes, as in the crate.
+    action pass() {
+        meta.state.budget = meta.state.budget - (bit<64>)meta.octets;
+        meta.state.packets = meta.state.packets |+| 1;
+        meta.state.octets = meta.state.octets |+| (bit<64>)meta.octets;
+        meta.state.last_arrival = meta.now;
+        meta.state.last_pass = meta.now;
+    }
+
+    apply {
+        flying.apply();
+        if (meta.kind == KIND_USER && meta.is_damaged == 0 && meta.flights == 1) {
+            loads.write(AT_STATE, 0);
+        } else if (meta.kind == KIND_FRONT && meta.is_sound == 1 && meta.is_countable == 1) {
+            EACH_OF_ACCOUNT(STATE_LOADED)
+            write_state();
+            loads.write(AT_STATE, 1);
+        } else if (meta.kind == KIND_BUCKET && meta.is_sound == 1) {
+            loads.read(meta.is_loaded, AT_STATE);
+            read_state();
+            meta.is_saved = (bit<8>)meta.is_loaded;
+            if (meta.is_loaded == 0) {
+                meta.octets_before = NOT_LOADED;
+            } else if (meta.is_counted == 1 && meta.order == 0) {
+                // A time before the last pass is none.
+                if (meta.state.budget >= (bit<64>)meta.octets && (meta.now |-| meta.state.last_pass) < meta.state.idle_limit) {
+                    pass();
+                    write_state();
+                } else {
+                    meta.octets_before = NOT_LOADED;
+                }
+            }
+        }
+    }
+#else
     REGISTER_ACTION(octets, begin_octets, local_index_t, bit<32>,
         cell = NOT_LOADED;
         result = 0;
@@ -202,15 +274,14 @@ control LocalState(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     }
 
     apply {
-#ifndef XPLANE_WALK
         response_numbers.apply();
         orders.apply();
-#endif
         flying.apply();
         counting_octets.apply();
         sums.apply();
         counting_packets.apply();
     }
+#endif
 }
 
 #endif

@@ -29,6 +29,7 @@
             (KIND_BLOCK, 0, 0) : number_response();
             (KIND_ACTION, 0, 0) : number_response();
             (KIND_QUEUED, 0, 0) : number_response();
+            (KIND_PAGED, 0, 0) : number_response();
 #endif
         }
     }

@@ -7,9 +7,28 @@ state frame {
     transition select(hdr.ethernet.ether_type) {
         ETHERTYPE_IPV4: ipv4;
         ETHERTYPE_ARP: arp;
+#ifdef XPLANE_WALK
+        ETHERTYPE_CPU: command;
+#endif
         default: unsupported;
     }
 }
+
+#ifdef XPLANE_WALK
+// Of the control plane alone.
+state command {
+    transition select(meta.ingress_port) {
+        CPU_PORT: notice;
+        default: unsupported;
+    }
+}
+
+state notice {
+    pkt.extract(hdr.cpu);
+    meta.kind = KIND_NOTICE;
+    transition accept;
+}
+#endif
 
 state unsupported {
     meta.kind = KIND_OTHER;
@@ -161,13 +180,14 @@ state without_ports {
 state roce {
     pkt.extract(hdr.bth);
 #ifdef XPLANE_WALK
-    // Our numbers of the queue pairs of walks begin with 0x40, those of their rings with 0x80.
+    // Our numbers of the queue pairs of walks begin with 0x40, those of their rings with 0x80, and those of paging rings with 0xc0.
     transition select(hdr.bth.queue_pair[23:16], hdr.bth.opcode, hdr.outer_udp.length) {
         (0x40, ROCE_READ_RESPONSE, UDP_OF_HEADER): record;
         (0x40, ROCE_READ_RESPONSE, UDP_OF_BLOCK): block;
         (0x40, ROCE_READ_RESPONSE, UDP_OF_ACTION): walk_action;
         (0x80, ROCE_READ_RESPONSE, UDP_OF_FIELDS): fields;
         (0x80, ROCE_READ_RESPONSE, _): queued;
+        (0xc0, ROCE_READ_RESPONSE, _): paged;
         default: roce_of_pairs;
     }
 }
@@ -266,7 +286,20 @@ state queued {
     pkt.extract(hdr.tag);
     meta.qfi = hdr.tag.qfi;
     meta.ue_word = hdr.tag.word;
-    meta.mark = 1;
+    meta.mark = hdr.tag.network | 1;
+    transition select(hdr.tag.kind) {
+        1: of_tunnel;
+        default: of_address;
+    }
+}
+
+state paged {
+    pkt.extract(hdr.aeth);
+    meta.kind = KIND_PAGED;
+    pkt.extract(hdr.tag);
+    meta.qfi = hdr.tag.qfi;
+    meta.ue_word = hdr.tag.word;
+    meta.mark = hdr.tag.network;
     transition select(hdr.tag.kind) {
         1: of_tunnel;
         default: of_address;
@@ -303,10 +336,12 @@ state front {
     pkt.advance(232);
     // Numbers of accounts and meters.
     pkt.advance(64);
+#ifndef XPLANE_WALK
     pkt.extract(hdr.budget_high);
     pkt.advance(32);
     pkt.extract(hdr.idle_high);
     pkt.advance(32);
+#endif
     pkt.extract(hdr.loaded);
     meta.kind = KIND_FRONT;
     meta.ue_word = hdr.first_ue_word.word;

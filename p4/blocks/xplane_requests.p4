@@ -5,6 +5,7 @@
 
 #ifdef XPLANE_WALK
 typedef bit<(WALK_BITS + RING_BITS)> ring_index_t;
+typedef bit<(PAGING_BITS + PAGING_RING_BITS)> page_index_t;
 #define RING_BASE , bit<32> ring_base
 #else
 #define RING_BASE
@@ -27,7 +28,19 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
         result = cell;
     )
 
-    // The queue pair of a copy: the UE's, that of the walk, or that of its ring.
+    // Of those in paging rings.
+    REGISTER(paged_lengths, 1 << (PAGING_BITS + PAGING_RING_BITS), page_index_t, bit<32>)
+
+    REGISTER_ACTION(paged_lengths, set_paged_length, page_index_t, bit<32>,
+        cell = (bit<32>)meta.request.length;
+        result = cell;
+    )
+
+    REGISTER_ACTION(paged_lengths, see_paged_length, page_index_t, bit<32>,
+        result = cell;
+    )
+
+    // The queue pair of a copy: the UE's, that of the walk, or that of its ring or the paging ring.
     action queue_of_ue() {
         meta.queue = (bit<16>)meta.request.pair;
     }
@@ -42,9 +55,16 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
         meta.ahead = ahead;
     }
 
+    action queue_of_paging_ring(bit<32> ahead) {
+        meta.queue = meta.request.paging_ring | (3 << WALK_BITS);
+        meta.position = meta.request.paging_position + ahead;
+        meta.ahead = ahead;
+        meta.is_of_page = 1;
+    }
+
     table queues {
         key = { meta.copy : exact; }
-        actions = { queue_of_ue; queue_of_walk; queue_of_ring; }
+        actions = { queue_of_ue; queue_of_walk; queue_of_ring; queue_of_paging_ring; }
         const default_action = queue_of_ue();
         const entries = {
             COPY_QUEUE : queue_of_ring(0);
@@ -57,6 +77,11 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
             COPY_DRAIN_2 : queue_of_ring(1);
             COPY_DRAIN_3 : queue_of_ring(2);
             COPY_DRAIN_4 : queue_of_ring(3);
+            COPY_PAGE : queue_of_paging_ring(0);
+            COPY_PAGED : queue_of_paging_ring(0);
+            COPY_PAGED_2 : queue_of_paging_ring(1);
+            COPY_PAGED_3 : queue_of_paging_ring(2);
+            COPY_PAGED_4 : queue_of_paging_ring(3);
         }
     }
 #endif
@@ -186,6 +211,11 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
             (COPY_DRAIN_2, _, _) : of_drained();
             (COPY_DRAIN_3, _, _) : of_drained();
             (COPY_DRAIN_4, _, _) : of_drained();
+            (COPY_PAGE, _, _) : of_queued();
+            (COPY_PAGED, _, _) : of_drained();
+            (COPY_PAGED_2, _, _) : of_drained();
+            (COPY_PAGED_3, _, _) : of_drained();
+            (COPY_PAGED_4, _, _) : of_drained();
 #endif
             // UDP 8, BTH 12, RETH 16 octets, and the CRC where there is one.
             (COPY_LOAD, _, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_FRONT, 36 + XPLANE_CRC);
@@ -193,7 +223,11 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
             (COPY_STORE, _, _) : short_frame();
             (COPY_FETCH, _, 0) : of_flow(ROCE_READ_REQUEST, BUCKET_ENTRIES + 8, 36 + XPLANE_CRC);
             (COPY_FETCH, _, _) : not_sent();
+#ifdef XPLANE_WALK
+            (COPY_SAVE, 1, _) : of_ue(ROCE_WRITE_ONLY, RECORD_ACCOUNT, ACCOUNT_LENGTH, 100 + XPLANE_CRC);
+#else
             (COPY_SAVE, 1, _) : of_ue(ROCE_WRITE_ONLY, RECORD_PACKETS, 16, 52 + XPLANE_CRC);
+#endif
             (COPY_SAVE, _, _) : not_sent();
             (COPY_CLOSE, _, _) : of_ue(ROCE_READ_REQUEST, 0, RECORD_HEADER, 36 + XPLANE_CRC);
         }
@@ -277,12 +311,17 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
             COPY_DRAIN_2 : of_rings();
             COPY_DRAIN_3 : of_rings();
             COPY_DRAIN_4 : of_rings();
+            COPY_PAGE : of_rings();
+            COPY_PAGED : of_rings();
+            COPY_PAGED_2 : of_rings();
+            COPY_PAGED_3 : of_rings();
+            COPY_PAGED_4 : of_rings();
 #endif
             COPY_STORE : of_packets();
             COPY_FETCH : of_flows();
         }
 #ifdef XPLANE_WALK
-        size = 16;
+        size = 32;
 #else
         size = 8;
 #endif
@@ -316,17 +355,29 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
         COPY_OF(length_copy, meta.more, ((bit<32>)meta.request.length))
 #ifdef XPLANE_WALK
         queues.apply();
-        meta.ring_place = ((bit<32>)meta.request.walk << RING_BITS) | (meta.position & ((1 << RING_BITS) - 1));
-        if (meta.copy == COPY_QUEUE) {
-            REGISTER_EXECUTE(set_length, (ring_index_t)meta.ring_place, meta.queued_length)
+        if (meta.is_of_page == 1) {
+            meta.ring_place = ((bit<32>)meta.request.paging_ring << PAGING_RING_BITS) | (meta.position & ((1 << PAGING_RING_BITS) - 1));
+            if (meta.copy == COPY_PAGE) {
+                REGISTER_EXECUTE(set_paged_length, (page_index_t)meta.ring_place, meta.queued_length)
+            } else {
+                REGISTER_EXECUTE(see_paged_length, (page_index_t)meta.ring_place, meta.queued_length)
+            }
         } else {
-            REGISTER_EXECUTE(see_length, (ring_index_t)meta.ring_place, meta.queued_length)
+            meta.ring_place = ((bit<32>)meta.request.walk << RING_BITS) | (meta.position & ((1 << RING_BITS) - 1));
+            if (meta.copy == COPY_QUEUE) {
+                REGISTER_EXECUTE(set_length, (ring_index_t)meta.ring_place, meta.queued_length)
+            } else {
+                REGISTER_EXECUTE(see_length, (ring_index_t)meta.ring_place, meta.queued_length)
+            }
         }
 #endif
         kinds.apply();
 #ifdef XPLANE_WALK
         // No packet is at that place.
         if (meta.copy >= COPY_DRAIN && meta.copy <= COPY_DRAIN_4 && meta.ahead >= meta.request.waiting) {
+            not_sent();
+        }
+        if (meta.copy >= COPY_PAGED && meta.copy <= COPY_PAGED_4 && meta.ahead >= meta.request.paging_reads) {
             not_sent();
         }
 #endif
@@ -353,10 +404,21 @@ control XPlaneRequests(inout xplane_headers_t hdr, inout xplane_requests_t meta)
                 hdr.bth.psn = meta.psn & 0xffffff;
                 if (meta.copy == COPY_SAVE) {
                     hdr.counted.setValid();
+#ifdef XPLANE_WALK
+                    hdr.counted.budget = meta.request.budget;
+                    hdr.counted.idle_limit = meta.request.idle_limit;
+                    hdr.counted.packets = meta.request.packets;
+                    hdr.counted.octets = meta.request.octets;
+                    hdr.counted.dropped_packets = meta.request.dropped_packets;
+                    hdr.counted.dropped_octets = meta.request.dropped_octets;
+                    hdr.counted.last_arrival = meta.request.last_arrival;
+                    hdr.counted.last_pass = meta.request.last_pass;
+#else
                     hdr.counted.packets_high = 0;
                     hdr.counted.packets_low = meta.request.packets;
                     hdr.counted.octets_high = 0;
                     hdr.counted.octets_low = meta.request.octets;
+#endif
                 }
             } else {
                 XPLANE_EGRESS_DROP

@@ -95,6 +95,7 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
             UNSOUND(KIND_BLOCK)
             UNSOUND(KIND_ACTION)
             UNSOUND(KIND_QUEUED)
+            UNSOUND(KIND_PAGED)
 #endif
             (KIND_USER, _, 1, _, _, _, _, _, _, _, _) : left(OUTCOME_RULE);
             (KIND_USER, _, _, _, 0, _, _, _, _, _, _) : left(OUTCOME_COLLISION);
@@ -245,6 +246,28 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
     }
 
 #ifdef XPLANE_WALK
+    // Without what it came in, as into the memory of its flow's bucket.
+    action enter_page() {
+        ask();
+        hdr.tag.network = (bit<16>)(meta.paging_position << 3) | 2;
+    }
+
+    // The software gets a copy.
+    action enter_first() {
+        enter_page();
+        meta.outcome = OUTCOME_IDLE;
+        XPLANE_GROUP = GROUP_PAGE_FIRST;
+        hdr.ethernet.setValid();
+        to_software();
+        hdr.cpu.flags = 1;
+    }
+
+    // Its lookup keeps the place of the packet in the order.
+    action look_up_without_place() {
+        ask_next();
+        hdr.tag.network = meta.mark | 4;
+    }
+
     // The requests of a walk, which a response has made.
     action walk_on() {
         meta.outcome = OUTCOME_MEMORY;
@@ -256,11 +279,36 @@ control XPlaneVerdict(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
     apply {
         saves.apply();
 #ifdef XPLANE_WALK
-        if (meta.walk_group != 0) {
+        if (meta.kind == KIND_NOTICE) {
+            if (meta.paging_reads != 0) {
+                meta.outcome = OUTCOME_MEMORY;
+                XPLANE_GROUP = GROUP_RELEASE_PAGES;
+            } else {
+                drop(OUTCOME_MEMORY);
+            }
+        } else if (meta.is_paging_full == 1) {
+            drop(OUTCOME_PAGING_FULL);
+        } else if (meta.kind == KIND_ENTERS) {
+            if (meta.paging_waiting == 0) {
+                enter_first();
+            } else if (meta.paging_reads != 0) {
+                enter_page();
+                XPLANE_GROUP = GROUP_PAGE_READ;
+            } else {
+                enter_page();
+                XPLANE_GROUP = GROUP_PAGE;
+            }
+        } else if (meta.is_not_next == 1) {
+            drop(OUTCOME_NOT_NEXT);
+        } else if (meta.walk_group != 0) {
             walk_on();
         } else if (meta.count == FULL) {
             drop(OUTCOME_FULL);
-        } else if (meta.mark == 1 && meta.kind == KIND_USER && meta.flights == 0) {
+        } else if (meta.kind == KIND_BUCKET && meta.is_sound == 1 && HAS_NO_PLACE) {
+            left_from_memory(OUTCOME_COLLISION);
+        } else if (WAS_PAGED && !(WAS_QUEUED) && meta.kind == KIND_USER && meta.flights == 0) {
+            look_up_without_place();
+        } else if (WAS_QUEUED && meta.kind == KIND_USER && meta.flights == 0) {
             left_from_memory(OUTCOME_COLLISION);
             if (meta.drains == 1) {
                 XPLANE_GROUP = GROUP_SOFTWARE_DRAIN;
@@ -289,7 +337,9 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
     FlowLookup() flows;
 #ifdef XPLANE_WALK
     ResponseOrder() order;
+    Paging() paging;
     Walk() walks;
+    PagingReads() reads;
 #else
     LocalState() local_state;
 #endif
@@ -312,7 +362,9 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         flows.apply(hdr, meta);
 #ifdef XPLANE_WALK
         order.apply(hdr, meta);
+        paging.apply(hdr, meta);
         walks.apply(hdr, meta);
+        reads.apply(hdr, meta);
 #else
         local_state.apply(hdr, meta);
 #endif
@@ -320,8 +372,19 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         copy_ue();
         copy_flow();
         REQUEST.pair = (bit<8>)meta.ue[PAIR_BITS - 1:0];
+#ifdef XPLANE_WALK
+        REQUEST.budget = meta.state.budget;
+        REQUEST.idle_limit = meta.state.idle_limit;
+        REQUEST.packets = meta.state.packets;
+        REQUEST.octets = meta.state.octets;
+        REQUEST.dropped_packets = meta.state.dropped_packets;
+        REQUEST.dropped_octets = meta.state.dropped_octets;
+        REQUEST.last_arrival = meta.state.last_arrival;
+        REQUEST.last_pass = meta.state.last_pass;
+#else
         REQUEST.packets = meta.packets_now;
         REQUEST.octets = meta.octets_now;
+#endif
         REQUEST.is_saved = meta.is_saved;
 #ifdef XPLANE_WALK
         REQUEST.walk = (bit<16>)meta.walk;
@@ -329,6 +392,9 @@ control XPlaneIngress(inout xplane_headers_t hdr, inout xplane_metadata_t meta T
         REQUEST.waiting = meta.waiting;
         REQUEST.offset = meta.offset;
         REQUEST.place = (bit<8>)meta.place;
+        REQUEST.paging_ring = (bit<16>)meta.paging_ring;
+        REQUEST.paging_position = meta.paging_position;
+        REQUEST.paging_reads = meta.paging_reads;
 #endif
     }
 }

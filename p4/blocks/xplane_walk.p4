@@ -35,6 +35,9 @@ control ResponseOrder(inout xplane_headers_t hdr, inout xplane_metadata_t meta) 
     apply {
         response_numbers.apply();
         orders.apply();
+        if (meta.is_foreign == 0 && meta.is_damaged == 0 && meta.order != 2) {
+            meta.is_sound = 1;
+        }
     }
 }
 
@@ -215,10 +218,9 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         meta.walk_group = group;
     }
 
-    // The time that entries are written with, as the software counts it. The control plane sets it now and then.
+    // What the software's time is ahead of the switch's. The control plane sets it.
     action set_time(bit<32> high, bit<32> low) {
-        meta.time_high = high;
-        meta.time_low = low;
+        meta.now = meta.now + (high ++ low);
     }
 
     table times {
@@ -304,8 +306,8 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
         hdr.entry.src_prefix = 0xffff;
         hdr.entry.dst_zero = 0;
         hdr.entry.dst_prefix = 0xffff;
-        hdr.entry.used_high = meta.time_high;
-        hdr.entry.used_low = meta.time_low;
+        hdr.entry.used_high = meta.now[63:32];
+        hdr.entry.used_low = meta.now[31:0];
         hdr.entry.has_rule = 1;
         hdr.entry.rule = meta.rule;
         hdr.entry_end.setValid();
@@ -333,17 +335,15 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
     }
 
     apply {
+        times.apply();
         if (meta.kind == KIND_BUCKET) {
             meta.walk = (bit<32>)meta.flow[31:32 - WALK_BITS];
         } else {
             meta.walk = (bit<32>)meta.pair[WALK_BITS - 1:0];
         }
-        if (meta.is_foreign == 0 && meta.is_damaged == 0 && meta.order != 2) {
-            meta.is_sound = 1;
-        }
         // A packet of the ring leaves it also behind a gap.
-        if (meta.kind == KIND_BUCKET && meta.is_sound == 1 && (meta.order == 0 || meta.mark == 1)) {
-            if (meta.mark == 1) {
+        if (meta.kind == KIND_BUCKET && meta.is_sound == 1 && meta.is_not_next == 0 && !(HAS_NO_PLACE) && (meta.order == 0 || WAS_QUEUED)) {
+            if (WAS_QUEUED) {
                 REGISTER_EXECUTE(leave, AT_WALK, meta.count)
                 meta.count = 0;
             } else if (meta.first_is != 2 && meta.second_is != 2 && meta.place != 2) {
@@ -457,7 +457,6 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
             see_entry_places();
             see_ends_of_ues();
             see_words();
-            times.apply();
             write_entry();
             if (meta.rest[7:7] == 1) {
                 entry_of_uplink();
@@ -473,8 +472,10 @@ control Walk(inout xplane_headers_t hdr, inout xplane_metadata_t meta) {
             meta.is_forwarded = 0;
             meta.octets = 0;
         }
-        local_state.apply(hdr, meta);
-        if (meta.mark == 1 && meta.kind == KIND_USER && meta.flights == 0) {
+        if (!(meta.kind == KIND_BUCKET && HAS_NO_PLACE)) {
+            local_state.apply(hdr, meta);
+        }
+        if (WAS_QUEUED && meta.kind == KIND_USER && meta.flights == 0) {
             REGISTER_EXECUTE(leave, AT_WALK, meta.count)
             meta.count = 0;
         }

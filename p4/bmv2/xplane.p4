@@ -29,6 +29,7 @@ header invariant_crc_h {
 #include "../blocks/xplane_headers.p4"
 #include "../blocks/xplane_flows.p4"
 #include "../blocks/xplane_local_state.p4"
+#include "../blocks/xplane_paging.p4"
 #include "../blocks/xplane_walk.p4"
 #include "../blocks/xplane_verdict.p4"
 
@@ -80,7 +81,17 @@ control XPlaneIngressMain(
         if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             meta.is_damaged = 1;
         }
+#ifdef XPLANE_WALK
+        meta.now = (bit<64>)standard_metadata.ingress_global_timestamp * 1000;
+#endif
         xplane.apply(hdr, meta, standard_metadata);
+#ifdef XPLANE_WALK
+        if (meta.is_last == 1 && meta.reads_next == 1) {
+            clone_preserving_field_list(CloneType.I2E, STATE_PAGED_SESSION, 1);
+        } else if (meta.reads_next == 1) {
+            clone_preserving_field_list(CloneType.I2E, PAGED_SESSION, 1);
+        } else
+#endif
         if (meta.is_last == 1) {
             clone_preserving_field_list(CloneType.I2E, STATE_SESSION, 1);
         }
@@ -119,6 +130,7 @@ struct xplane_requests_t {
     bit<32> position;
     bit<32> ahead;
     bit<32> ring_place;
+    bit<1> is_of_page;
     bit<32> queued_length;
     bit<32> ring_base;
 #endif
@@ -126,8 +138,8 @@ struct xplane_requests_t {
 
 // Copies that have the packet.
 #ifdef XPLANE_WALK
-#define HAS_PACKET(copy) (copy == COPY_STORE || copy == COPY_QUEUE)
-#define LACKS_PACKET(copy) (copy != COPY_STORE && copy != COPY_QUEUE)
+#define HAS_PACKET(copy) (copy == COPY_STORE || copy == COPY_QUEUE || copy == COPY_PAGE)
+#define LACKS_PACKET(copy) (copy != COPY_STORE && copy != COPY_QUEUE && copy != COPY_PAGE)
 #define IS_REQUEST(copy) (copy != 0 && copy != COPY_SOFTWARE)
 #else
 #define HAS_PACKET(copy) copy == COPY_STORE
@@ -199,6 +211,9 @@ control XPlaneEgressMain(
             request.lacking = 0;
             request.is_dropped = 0;
 #ifdef XPLANE_WALK
+            request.is_of_page = 0;
+            request.position = 0;
+            request.ahead = 0;
             if (request.copy != COPY_ENTRY) {
                 hdr.entry.setInvalid();
                 hdr.rule_action.setInvalid();
@@ -264,7 +279,12 @@ control XPlaneEgressMain(
                 } else
 #endif
                 if (request.copy == COPY_SAVE) {
+#ifdef XPLANE_WALK
+                    CRC(CRC_FRONT, hdr.counted.budget, hdr.counted.idle_limit, hdr.counted.packets, hdr.counted.octets,
+                        hdr.counted.dropped_packets, hdr.counted.dropped_octets, hdr.counted.last_arrival, hdr.counted.last_pass)
+#else
                     CRC(CRC_FRONT, hdr.counted.packets_high, hdr.counted.packets_low, hdr.counted.octets_high, hdr.counted.octets_low)
+#endif
                 } else {
                     CRC(CRC_FRONT)
                 }
@@ -281,6 +301,9 @@ control XPlaneEgressMain(
                 truncate((bit<32>)hdr.user_ipv4.length + 14);
             }
         } else if (hdr.rest.isValid() && hdr.tag.isValid()) {
+#ifdef XPLANE_WALK
+            hdr.tag.network = 0;
+#endif
             truncate((bit<32>)hdr.user_ipv4.length + 32);
         }
     }

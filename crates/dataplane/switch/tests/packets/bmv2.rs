@@ -89,6 +89,7 @@ impl SimpleSwitch {
         let mut process = Command::new("simple_switch")
             .args(interfaces)
             .args(["--thrift-port", &thrift.to_string(), "--log-console", "--log-level", "warn"])
+            .args(notifications(folder.path()))
             .arg(compiled)
             .args(["--", "--priority-queues", "8"])
             .stdin(Stdio::null())
@@ -226,6 +227,16 @@ impl Bmv2 {
             panic!("nothing leaves; dropped: {:?}; the switch says: {}", self.drops(), self.switch.log())
         })
     }
+}
+
+/// An address for notifications, which is else the same for all on the machine. A simple_switch without nanomsg has neither them nor this option.
+fn notifications(folder: &Path) -> Vec<String> {
+    let option = "--notifications-addr";
+    let help = Command::new("simple_switch").arg("--help").output().unwrap().stdout;
+    if !String::from_utf8_lossy(&help).contains(option) {
+        return vec![];
+    }
+    vec![option.to_owned(), format!("ipc://{}", folder.join("notifications.ipc").display())]
 }
 
 fn open(device: String) -> TapPort {

@@ -31,6 +31,8 @@ mod tunnels_ipv6;
 mod underlay;
 mod world;
 mod xplane;
+mod xplane_accounts;
+mod xplane_paging;
 mod xplane_walk;
 
 /// Ports of the switch: N3, N6, N9, the software UPF and the CPU.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 use causeway_dataplane::{
     Dataplane, Disposition, Egress, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
@@ -57,18 +58,18 @@ pub(crate) const PAIRS: u32 = 16;
 pub(crate) const GENERATION: u64 = 0x5_0000_0003;
 pub(crate) const TEID: u32 = 0x2d_0007;
 const MEMORY_MACS: [u8; 12] = [2, 0, 0, 0, 0, 6, 2, 0, 0, 0, 0, 5];
-const HOP_MACS: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+pub(crate) const HOP_MACS: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
 
 // Cells of the counter `outcomes`, and codes on the CPU port: p4/blocks/xplane_headers.p4.
 pub(crate) const FORWARDED: i32 = 0;
 pub(crate) const MISS: i32 = 8;
 pub(crate) const STALE: i32 = 9;
 pub(crate) const COLLISION: i32 = 10;
-const ACCOUNT: i32 = 12;
+pub(crate) const ACCOUNT: i32 = 12;
 pub(crate) const GAP: i32 = 13;
-const NAK: i32 = 14;
+pub(crate) const NAK: i32 = 14;
 const FOREIGN: i32 = 17;
-const OLD: i32 = 18;
+pub(crate) const OLD: i32 = 18;
 const DAMAGED: i32 = 19;
 
 /// A UE in one direction: kind of its key, and TEID or address.
@@ -264,8 +265,11 @@ pub(crate) struct World {
     controller: Memory,
     /// The server's numbers of the queue pairs, and the last number that the switch has used there.
     remote: BTreeMap<u32, Qpn>,
-    psn: BTreeMap<u32, u32>,
+    pub(crate) psn: BTreeMap<u32, u32>,
     pub(crate) now: Time,
+    /// A time before that of the switch begins, and what its control plane adds to that.
+    started: Instant,
+    ahead: u64,
     form: Form,
 }
 
@@ -279,24 +283,29 @@ pub(crate) enum Form {
 }
 
 /// Walks at a time, and the packets of a ring, as powers of two.
-const WALK_BITS: u32 = 4;
+pub(crate) const WALK_BITS: u32 = 4;
 pub(crate) const RING_BITS: u32 = 3;
+/// Paging rings, and the packets of one, as powers of two.
+const PAGING_BITS: u32 = 1;
+pub(crate) const PAGING_RING_BITS: u32 = 3;
 
 impl Form {
-    /// The queue pairs, as the switch numbers them in its tables, with our numbers on the wire: those of UEs, of walks, and of their rings.
+    /// The queue pairs, as the switch numbers them in its tables, with our numbers on the wire: those of UEs, of walks, of their rings, and of paging rings.
     fn queue_pairs(self) -> Vec<(u32, u32)> {
         let of_ues = (0..PAIRS).map(|pair| (pair, 0x100 + pair));
         let walks = if self == Self::Walks { 0..1 << WALK_BITS } else { 0..0 };
         let of_walks = walks.flat_map(|walk| {
             [(1 << WALK_BITS | walk, 0x40_0000 | walk), (2 << WALK_BITS | walk, 0x80_0000 | walk)]
         });
-        of_ues.chain(of_walks).collect()
+        let paging = if self == Self::Walks { 0..1 << PAGING_BITS } else { 0..0 };
+        let of_paging = paging.map(|ring| (3 << WALK_BITS | ring, 0xc0_0000 | ring));
+        of_ues.chain(of_walks).chain(of_paging).collect()
     }
 
     /// Octets of the memory: rings of the switch are behind the tables.
     fn octets(self) -> u64 {
-        let rings = if self == Self::Walks { 2056 << (WALK_BITS + RING_BITS) } else { 0 };
-        SIZES.octets() + rings
+        SIZES.octets()
+            + if self == Self::Walks { RINGS + (2056 << (PAGING_BITS + PAGING_RING_BITS)) } else { 0 }
     }
 
     fn number_width(self) -> u8 {
@@ -318,6 +327,9 @@ impl Form {
     }
 }
 
+/// Octets of the rings of walks, in front of the paging rings.
+const RINGS: u64 = 2056 << (WALK_BITS + RING_BITS);
+
 pub(crate) fn word(value: u32) -> Value {
     octets(value.into(), 32)
 }
@@ -337,12 +349,19 @@ impl World {
             Form::WithCrc => ("xplane", vec![]),
             Form::Bare => ("xplane-bare", vec!["-DXPLANE_BARE".to_owned()]),
             Form::Walks => {
-                let bits = [("WALK", WALK_BITS), ("QUEUE", WALK_BITS + 2), ("RING", RING_BITS)];
+                let bits = [
+                    ("WALK", WALK_BITS),
+                    ("QUEUE", WALK_BITS + 2),
+                    ("RING", RING_BITS),
+                    ("PAGING", PAGING_BITS),
+                    ("PAGING_RING", PAGING_RING_BITS),
+                ];
                 let bits = bits.map(|(name, bits)| format!("-D{name}_BITS={bits}"));
                 ("xplane-walk", [&["-DXPLANE_WALK".to_owned()], &bits[..]].concat())
             }
         };
         let compiled = compile_main(name, "xplane.p4", &[&sizes[..], &bare].concat());
+        let started = Instant::now();
         let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, MEMORY, CPU]);
         let mut regions = Regions::new();
         let length = form.octets();
@@ -363,6 +382,8 @@ impl World {
             remote: BTreeMap::new(),
             psn: form.queue_pairs().into_iter().map(|(pair, _)| (pair, 100)).collect(),
             now,
+            started,
+            ahead: 0,
             form,
         };
         world.connect();
@@ -374,8 +395,34 @@ impl World {
         self.server.lock().unwrap()
     }
 
+    /// The control plane sets what is added to the time of the switch, in nanoseconds.
+    pub(crate) fn set_time(&mut self, ahead: u64) {
+        let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.walks.{part}"));
+        let data = Value::List(vec![word((ahead >> 32) as u32), word(ahead as u32)]);
+        let arguments = vec![Value::I32(0), name("times"), name("set_time"), data];
+        self.thrift.call("standard:bm_mt_set_default_action", arguments);
+        self.ahead = ahead;
+    }
+
+    /// The time of the switch is no later.
+    pub(crate) fn clock(&self) -> Time {
+        Time::from_nanos(self.ahead + u64::try_from(self.started.elapsed().as_nanos()).unwrap())
+    }
+
+    /// The time that the switch has written into the next frame for the memory, so many octets behind its RETH.
+    pub(crate) fn time_in_request(&mut self, at: usize) -> Time {
+        let frame = self.next(MEMORY);
+        let time =
+            frame[14 + 20 + 8 + 12 + 16 + at..].first_chunk().map(|octets| u64::from_be_bytes(*octets));
+        self.waiting.entry(MEMORY).or_default().push_front(frame);
+        let time = Time::from_nanos(time.unwrap());
+        let times = Time::from_nanos(self.ahead)..=self.clock();
+        assert!(times.contains(&time), "{time:?} is not in {times:?}");
+        time
+    }
+
     /// The data plane in software over the same memory, behind the CPU port.
-    fn software(&self) -> XPlane<Memory> {
+    pub(crate) fn software(&self) -> XPlane<Memory> {
         let memory = Memory::connect(SOFTWARE, &self.server, self.now);
         let base = causeway_memory::Place { rkey: RKEY, address: BASE };
         let config = PipelineConfig { first_generation: GENERATION, ..PipelineConfig::default() };
@@ -427,9 +474,12 @@ impl World {
         }
     }
 
-    fn add(&mut self, table: &str, keys: Vec<Value>, action: &str, data: Vec<Value>) -> i32 {
-        let control =
-            if table == "peers" { "XPlaneEgressMain.requests" } else { "XPlaneIngressMain.xplane.flows" };
+    pub(crate) fn add(&mut self, table: &str, keys: Vec<Value>, action: &str, data: Vec<Value>) -> i32 {
+        let control = match table {
+            "peers" => "XPlaneEgressMain.requests",
+            "idle_ues" => "XPlaneIngressMain.xplane.paging",
+            _ => "XPlaneIngressMain.xplane.flows",
+        };
         let name = |part: &str| Value::text(&format!("{control}.{part}"));
         let priority = Value::Struct(vec![(1, Value::I32(0))]);
         let arguments =
@@ -438,12 +488,15 @@ impl World {
         i32::try_from(handle.unwrap().number().unwrap()).unwrap()
     }
 
-    fn register(&mut self, name: &str, index: u32) -> u64 {
+    pub(crate) fn register(&mut self, name: &str, index: u32) -> u64 {
         let arguments = vec![Value::I32(0), Value::text(name), Value::I32(index.cast_signed())];
-        self.thrift.call("standard:bm_register_read", arguments).and_then(|value| value.number()).unwrap()
+        let Some(Value::I64(cell)) = self.thrift.call("standard:bm_register_read", arguments) else {
+            panic!("{name}")
+        };
+        cell.cast_unsigned()
     }
 
-    fn set_register(&mut self, name: &str, index: u32, value: u64) {
+    pub(crate) fn set_register(&mut self, name: &str, index: u32, value: u64) {
         let value = Value::I64(value.cast_signed());
         let arguments = vec![Value::I32(0), Value::text(name), Value::I32(index.cast_signed()), value];
         self.thrift.call("standard:bm_register_write", arguments);
@@ -484,7 +537,13 @@ impl World {
             (11, &[12, 13, 14, 15]),
             (12, &[1, 2, 3, 12]),
             (13, &[2, 3, 12]),
+            (14, &[25]),
             (15, &[20, 12]),
+            (16, &[4, 5, 25]),
+            (17, &[24]),
+            (18, &[24, 20]),
+            (19, &[24, 25]),
+            (20, &[25, 26, 27, 28]),
         ];
         let walks = if self.form == Form::Walks { walks } else { &[] };
         for (group, copies) in [(1, &[1, 2, 3][..]), (2, &[2, 3]), (3, &[4, 5])].iter().chain(walks) {
@@ -500,8 +559,12 @@ impl World {
                 self.thrift.call("simple_pre_lag:bm_mc_node_associate", arguments);
             }
         }
-        let config = Value::Struct(vec![(2, Value::I32(3))]);
-        self.thrift.call("simple_switch:mirroring_session_add", vec![Value::I32(2), config]);
+        let sessions: &[(i32, i32)] =
+            if self.form == Form::Walks { &[(2, 3), (3, 14), (4, 16)] } else { &[(2, 3)] };
+        for (session, group) in sessions {
+            let config = Value::Struct(vec![(2, Value::I32(*group))]);
+            self.thrift.call("simple_switch:mirroring_session_add", vec![Value::I32(*session), config]);
+        }
         self.add("local_ends", vec![exact(1, 8)], "set_local", vec![word(u32::from_be_bytes(UPF_N3))]);
         let hop = |port: u16| {
             vec![octets(port.into(), 9), octets(0x0200_0000_0001, 48), octets(0x0200_0000_0002, 48)]
@@ -530,7 +593,8 @@ impl World {
                 word(bases[2] as u32),
             ];
             if self.form == Form::Walks {
-                data.push(word((BASE + SIZES.octets()) as u32));
+                let rings = if pair >> WALK_BITS == 3 { RINGS } else { 0 };
+                data.push(word((BASE + SIZES.octets() + rings) as u32));
             }
             self.add("peers", vec![exact(pair.into(), width)], "peer", data);
             let number = self.psn[&pair];
@@ -581,21 +645,25 @@ impl World {
 
     /// What the memory has of a UE: packets and octets.
     pub(crate) fn counted(&self, ue: Ue) -> (u64, u64) {
-        let state = self.state(ue);
-        assert_eq!((state.accounts[0].budget, state.accounts[0].idle_limit), (u64::MAX, Span::MAX));
-        (state.accounts[0].packets, state.accounts[0].octets)
+        let account = self.account(ue);
+        // With walks the whole account is written.
+        if self.form != Form::Walks {
+            assert_eq!((account.budget, account.idle_limit), (u64::MAX, Span::MAX));
+        }
+        (account.packets, account.octets)
     }
 
     /// The same of an account from which the software counts down.
     fn counted_alone(&self, ue: Ue) -> (u64, u64) {
-        let state = self.state(ue);
-        (state.accounts[0].packets, state.accounts[0].octets)
+        let account = self.account(ue);
+        (account.packets, account.octets)
     }
 
-    fn state(&self, ue: Ue) -> UeState {
+    /// The first account of a UE in memory.
+    pub(crate) fn account(&self, ue: Ue) -> Account {
         let server = self.server();
         let at = SIZES.record(ue.bucket().into(), 0) as usize + 64;
-        UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap()
+        UeState::decode(&server.regions().get(RKEY).unwrap().octets()[at..]).unwrap().accounts[0]
     }
 
     pub(crate) fn put(&mut self, port: u16, frame: &[u8]) {
@@ -651,7 +719,8 @@ impl World {
 
     /// The request for the front of a UE's record.
     pub(crate) fn load(&mut self, ue: Ue) -> Vec<u8> {
-        self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), 104)))
+        let length = if self.form == Form::Walks { 136 } else { 104 };
+        self.request(ue, Transport::ReadRequest(Self::reth(SIZES.record(ue.bucket().into(), 0), length)))
     }
 
     /// The write of a packet, and the read of its bucket.
@@ -694,12 +763,54 @@ impl World {
         SIZES.octets() + ((u64::from(walk) << RING_BITS) + position % (1 << RING_BITS)) * 2056
     }
 
+    /// The queue pair of a paging ring.
+    pub(crate) fn paging_pair(ring: u32) -> u32 {
+        3 << WALK_BITS | ring
+    }
+
+    /// A READ of it.
+    pub(crate) fn paging_read(&mut self, ring: u32, position: u64, length: usize) -> Vec<u8> {
+        let place = Self::reth(Self::paging_place(ring, position), length);
+        self.request_of(Self::paging_pair(ring), Transport::ReadRequest(place))
+    }
+
+    /// A WRITE of it.
+    pub(crate) fn paging_write(&mut self, ring: u32, position: u64, octets: &[u8]) -> Vec<u8> {
+        let place = Self::reth(Self::paging_place(ring, position), octets.len());
+        self.request_of(Self::paging_pair(ring), Transport::WriteOnly(place, octets))
+    }
+
+    /// Where a packet of a paging ring is.
+    fn paging_place(ring: u32, position: u64) -> u64 {
+        let place = (u64::from(ring) << PAGING_RING_BITS) + position % (1 << PAGING_RING_BITS);
+        SIZES.octets() + RINGS + place * 2056
+    }
+
+    /// The write of the UE's state, which has counted so much. With walks that is the whole account: what it had in memory, as the packets since then have
+    /// changed it.
     pub(crate) fn save(&mut self, ue: Ue, packets: u64, octets: u64) -> Vec<u8> {
+        if self.form == Form::Walks {
+            let before = self.account(ue);
+            let budget = before.budget - (octets - before.octets);
+            let mut account = Account { budget, packets, octets, ..before };
+            if packets > before.packets {
+                account.last_pass = self.time_in_request(56);
+                account.last_arrival = Some(account.last_pass);
+            }
+            return self.save_account(ue, account);
+        }
         let value = [packets.to_be_bytes(), octets.to_be_bytes()].concat();
         self.request(
             ue,
             Transport::WriteOnly(Self::reth(SIZES.record(ue.bucket().into(), 0) + 88, 16), &value),
         )
+    }
+
+    /// The write of this account.
+    fn save_account(&mut self, ue: Ue, account: Account) -> Vec<u8> {
+        let state = UeState { accounts: vec![account], meters: vec![] }.encode();
+        let place = Self::reth(SIZES.record(ue.bucket().into(), 0) + 72, 64);
+        self.request(ue, Transport::WriteOnly(place, &state[8..72]))
     }
 
     pub(crate) fn close(&mut self, ue: Ue) -> Vec<u8> {
@@ -761,10 +872,15 @@ impl World {
         assert_eq!(self.counted(ue), (packets, octets));
     }
 
-    /// A frame behind the last one has left, so that one has been handled.
+    /// A frame behind the last one of the memory has left, so that one has been handled.
     pub(crate) fn fence(&mut self) {
+        self.fence_of(MEMORY);
+    }
+
+    /// The same of another port.
+    pub(crate) fn fence_of(&mut self, port: u16) {
         let fence = [&HOP_MACS[..], &[8, 6], &[0x5a; 46]].concat();
-        self.put(MEMORY, &fence);
+        self.put(port, &fence);
         let frame = self.next(CPU);
         assert_eq!((&frame[12..16], &frame[24..]), (&[0x88, 0xb5, 6, 0][..], &fence[14..]));
     }
@@ -786,7 +902,7 @@ const FLIGHTS: &str = "XPlaneIngressMain.xplane.local_state.flights";
 const PACKETS: &str = "XPlaneIngressMain.xplane.local_state.packets";
 const OCTETS: &str = "XPlaneIngressMain.xplane.local_state.octets";
 const RESPONSES: &str = "XPlaneIngressMain.xplane.local_state.responses";
-const NUMBERS: &str = "XPlaneEgressMain.requests.numbers";
+pub(crate) const NUMBERS: &str = "XPlaneEgressMain.requests.numbers";
 const OUTCOMES: &str = "XPlaneIngressMain.xplane.verdict.outcomes";
 
 pub(crate) fn upward(ports: (u16, u16), data: &[u8]) -> V4 {
@@ -1020,8 +1136,8 @@ fn what_is_lost_or_damaged_has_a_name() {
     world.save_and_close(UPLINK, 3, 3 * size);
 }
 
-/// The uplink of a UE goes to the data network. A URR would give its account an inactivity time, which is the software's.
-fn uplink_alone() -> RuleSet {
+/// The uplink of a UE goes to the data network. A URR would give its account an inactivity time, which is the software's without walks.
+pub(crate) fn uplink_alone() -> RuleSet {
     let tunnel = Some(FTeid { teid: Teid::new(TEID).unwrap(), addr: Ipv4Addr::from(UPF_N3).into() });
     let pdr = Pdr::new(PdrId(1), Pdi { tunnel, ..Pdi::new(Interface::Access) }, FarId(1));
     let mut rules = RuleSet::default();

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use causeway_dataplane::DropReason;
 use causeway_model::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass, UeSide};
 use causeway_slowpath::lease::{RuleAction, UeMatch};
-use causeway_types::{Direction, IpNet, Qfi, QfiSet, Span, Time};
+use causeway_types::{Direction, IpNet, Qfi, QfiSet, Span};
 use causeway_xplane::flows::FlowEntry;
 use causeway_xplane::state::{Account, UeState};
 use causeway_xplane::ue_table::{RuleRef, Target, UeHeader, UeRecord, compile, match_block};
@@ -14,27 +14,38 @@ use causeway_xplane::{Action, Pipeline};
 
 use crate::bmv2::{is_inside, run_inside};
 use crate::frames::{UE, V4};
-use crate::thrift::Value;
 use crate::xplane::{
-    COLLISION, DOWNLINK, FORWARDED, Form, GAP, GENERATION, MEMORY, MISS, Memory, RING_BITS, SIZES, STALE,
-    TEID, UPLINK, Ue, World, downward, entry, ethernet, fields, g_pdu, to_gnb, to_network, topology, upward,
+    COLLISION, DOWNLINK, FORWARDED, Form, GAP, GENERATION, MEMORY, MISS, Memory, OLD, RING_BITS, SIZES,
+    STALE, TEID, UPLINK, Ue, WALK_BITS, World, downward, entry, ethernet, fields, g_pdu, to_gnb, to_network,
+    topology, upward,
 };
 use crate::{N3, N6};
 
 const RULE: i32 = 11;
-const FULL: i32 = 21;
-/// The time that the switch writes into entries.
-const TIME: u64 = 0x12_3456_789a;
+pub(crate) const FULL: i32 = 21;
+/// What is added to the switch's time, in nanoseconds.
+pub(crate) const TIME: u64 = 0x12_3456_789a;
 /// Octets from the start of a UE's bucket to the actions of its first record, and to its blocks.
 const ACTIONS: u64 = 1328;
 const BLOCKS: u64 = ACTIONS + 288;
 const BLOCK: usize = 140;
 
+/// The walks: their flows, and how many of their packets have not left.
+const OWNERS: &str = "XPlaneIngressMain.xplane.walks.owners";
+
+/// The words of an account that packets change, from the start of the record on, and the registers that they are loaded into. The control plane of simple_switch reads
+/// none of the others: they may be larger than its numbers.
+const COUNTED_WORDS: [(u64, &[&str]); 3] =
+    [(72, &["budgets"]), (88, &["packets", "octets"]), (120, &["last_arrivals", "last_passes"])];
+
+/// No limit in practice, as a number that the control plane of simple_switch reads.
+const BUDGET: u64 = 1 << 62;
+
 /// A rule of the UE's record: its filters, and where they lead.
-type Rule = (QfiSet, Vec<SdfFilter>, Target);
+pub(crate) type Rule = (QfiSet, Vec<SdfFilter>, Target);
 
 /// The first one forwards and is counted by the switch; the second one drops, which the switch leaves to the software.
-fn target(number: u8) -> Target {
+pub(crate) fn target(number: u8) -> Target {
     let rule =
         RuleRef { account: number, meters: 0, action: number, reports_drops: false, counts_drops: false };
     Target::Rule(rule)
@@ -46,27 +57,23 @@ fn of_ports(ports: std::ops::RangeInclusive<u16>) -> Vec<SdfFilter> {
     vec![SdfFilter::from(FlowDescription { remote, ..FlowDescription::ANY })]
 }
 
-struct Walks {
-    world: World,
+pub(crate) struct Walks {
+    pub(crate) world: World,
     /// Writes records as the crate does.
     pipeline: Pipeline<Memory>,
     /// What the memory has counted of the UE.
-    counted: (u64, u64),
+    pub(crate) counted: (u64, u64),
     /// The switch loads the state of the UE.
-    is_loaded: bool,
+    pub(crate) is_loaded: bool,
     /// The entry of the table of generations.
-    generation: i32,
+    pub(crate) generation: i32,
 }
 
 impl Walks {
     /// A switch, and the record of a UE with these rules as the crate writes it.
-    fn start(ue: Ue, rules: &[Rule]) -> Self {
+    pub(crate) fn start(ue: Ue, rules: &[Rule]) -> Self {
         let mut world = World::start_with(Form::Walks);
-        let name = |part: &str| Value::text(&format!("XPlaneIngressMain.xplane.walks.{part}"));
-        let word = |value: u64| crate::runtime::octets((value & 0xffff_ffff).into(), 32);
-        let data = Value::List(vec![word(TIME >> 32), word(TIME)]);
-        let arguments = vec![Value::I32(0), name("times"), name("set_time"), data];
-        world.thrift.call("standard:bm_mt_set_default_action", arguments);
+        world.set_time(TIME);
         let generation = world.set_generation(ue, GENERATION);
         let pipeline = world.pipeline();
         let mut walks = Self { world, pipeline, counted: (0, 0), is_loaded: true, generation };
@@ -75,15 +82,26 @@ impl Walks {
     }
 
     /// Writes a record that has counted nothing.
-    fn install(&mut self, ue: Ue, rules: &[Rule]) {
+    pub(crate) fn install(&mut self, ue: Ue, rules: &[Rule]) {
+        self.install_of(ue, rules, GENERATION);
+    }
+
+    /// The same of a generation.
+    pub(crate) fn install_of(&mut self, ue: Ue, rules: &[Rule], generation: u64) {
+        let account = Account { budget: BUDGET, idle_limit: Span::MAX, ..Account::default() };
+        self.install_account(ue, rules, generation, account);
+        assert_eq!(self.world.counted(ue), (0, 0));
+    }
+
+    /// A record with this account.
+    pub(crate) fn install_account(&mut self, ue: Ue, rules: &[Rule], generation: u64, account: Account) {
         let named =
             UeMatch { side: UeSide::Source, is_named: true, v4: Some(UE.into()), v6: None, has_more: false };
         let direction = if ue.kind == 1 { Direction::Uplink } else { Direction::Downlink };
         let rules = rules.iter().map(|(qfis, filters, target)| (*qfis, filters.as_slice(), *target));
         let pdrs = compile(rules, &named);
-        let account = Account { budget: u64::MAX, idle_limit: Span::MAX, ..Account::default() };
         let record = UeRecord {
-            header: UeHeader::new(ue.key(), GENERATION, pdrs.len() as u8, direction, &named),
+            header: UeHeader::new(ue.key(), generation, pdrs.len() as u8, direction, &named),
             actions: actions(ue),
             pdrs,
             state: UeState { accounts: vec![account, account], meters: vec![] },
@@ -91,7 +109,6 @@ impl Walks {
         self.pipeline.write_record(self.world.now, 0, &record);
         self.pipeline.advance(self.world.now);
         assert!(self.pipeline.is_empty());
-        assert_eq!(self.world.counted(ue), (0, 0));
     }
 
     /// Where the bucket of a UE begins.
@@ -136,7 +153,7 @@ impl Walks {
     }
 
     /// The requests at the end of a busy period: the state is written if it was loaded.
-    fn end(&mut self, ue: Ue) -> Vec<Vec<u8>> {
+    pub(crate) fn end(&mut self, ue: Ue) -> Vec<Vec<u8>> {
         let (packets, octets) = self.counted;
         let mut requests = if self.is_loaded { vec![self.world.save(ue, packets, octets)] } else { vec![] };
         requests.push(self.world.close(ue));
@@ -154,19 +171,19 @@ impl Walks {
     }
 
     /// The walk of a flow from the response with its fields on, until its rule is known. Returns the request that writes the entry, if there is one.
-    fn walk(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
+    pub(crate) fn walk(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
         let record = self.record(ue, packet, qfi);
         self.world.answer(&[record]);
         self.walk_on(ue, packet, qfi, place)
     }
 
     /// The READ of the record's header.
-    fn record(&mut self, ue: Ue, packet: &V4, qfi: u8) -> Vec<u8> {
+    pub(crate) fn record(&mut self, ue: Ue, packet: &V4, qfi: u8) -> Vec<u8> {
         self.world.walk_read(ue.walk(packet, qfi), Self::bucket(ue), 64)
     }
 
     /// The rest of the walk.
-    fn walk_on(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
+    pub(crate) fn walk_on(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Option<Vec<u8>> {
         let walk = ue.walk(packet, qfi);
         let (rule, blocks) = self.expected(ue, packet, qfi);
         for number in 0..blocks {
@@ -176,15 +193,22 @@ impl Walks {
         let rule = rule?;
         let action = self.world.walk_read(walk, Self::bucket(ue) + ACTIONS + u64::from(rule.action) * 72, 72);
         self.world.answer(&[action]);
+        Some(self.entry(ue, packet, qfi, place))
+    }
+
+    /// The WRITE of the entry.
+    fn entry(&mut self, ue: Ue, packet: &V4, qfi: u8, place: u64) -> Vec<u8> {
+        let rule = self.expected(ue, packet, qfi).0.unwrap();
+        let used = self.world.time_in_request(72);
         let entry = FlowEntry {
             ue: ue.key(),
             flow: fields(packet, Some(qfi)).key(),
             generation: GENERATION,
-            used: Time::from_nanos(TIME),
+            used,
             rule: Some((rule, actions(ue)[usize::from(rule.action)])),
         };
         let offset = SIZES.entries(ue.flow_bucket(packet, qfi)) + place * 160;
-        Some(self.world.ring_write(walk, offset, &entry.encode()))
+        self.world.ring_write(ue.walk(packet, qfi), offset, &entry.encode())
     }
 
     /// The READ of a packet of the ring.
@@ -221,7 +245,7 @@ impl Walks {
     }
 
     /// The packet leaves, and is counted.
-    fn forwarded(&mut self, ue: Ue, packet: &V4) {
+    pub(crate) fn forwarded(&mut self, ue: Ue, packet: &V4) {
         let user = packet.hop().octets();
         if ue.kind == 1 {
             assert_eq!(self.world.next(N6), ethernet(&user));
@@ -234,15 +258,29 @@ impl Walks {
     }
 
     /// The end of a busy period.
-    fn close(&mut self, ue: Ue) {
+    pub(crate) fn close(&mut self, ue: Ue) {
         let end = self.end(ue);
         self.world.answer(&end);
         self.world.wait_for_end(ue);
         assert_eq!(self.world.counted(ue), self.counted);
     }
 
+    /// The control plane has seen the same count of packets in flight for long: it writes what the switch has counted, and ends the entry.
+    pub(crate) fn end_by_control_plane(&mut self, ue: Ue) {
+        for (offset, names) in COUNTED_WORDS {
+            let words = names.iter().flat_map(|name| {
+                let register = format!("XPlaneIngressMain.xplane.walks.local_state.{name}");
+                self.world.register(&register, ue.bucket()).to_be_bytes()
+            });
+            let words = words.collect();
+            self.world.write(SIZES.record(ue.bucket().into(), 0) + offset, words);
+        }
+        self.world.end_entry(ue);
+        assert_eq!(self.world.counted(ue), self.counted);
+    }
+
     /// The flow has no entry any more.
-    fn forget(&mut self, ue: Ue, packet: &V4, qfi: u8) {
+    pub(crate) fn forget(&mut self, ue: Ue, packet: &V4, qfi: u8) {
         self.world.write(SIZES.entries(ue.flow_bucket(packet, qfi)), vec![0; 320]);
     }
 }
@@ -253,7 +291,7 @@ fn actions(ue: Ue) -> Vec<Action> {
 }
 
 /// A packet as it comes, and its port.
-fn frame(ue: Ue, packet: &V4, qfi: u8) -> (u16, Vec<u8>) {
+pub(crate) fn frame(ue: Ue, packet: &V4, qfi: u8) -> (u16, Vec<u8>) {
     if ue.kind == 1 { (N3, g_pdu(packet, TEID, qfi)) } else { (N6, ethernet(&packet.octets())) }
 }
 
@@ -548,4 +586,65 @@ fn what_leaves_a_ring_for_the_software_ends_its_walk() {
     assert_eq!(walks.world.left(GAP), left(UPLINK, &packet));
     walks.world.close_unsaved(UPLINK);
     hit(&mut walks);
+}
+
+// Input:  a flow whose walk stands, as a response is lost: that with the fields, the record, a block, the action, the packet of the ring; later packets of the flow, which
+//         wait behind the first. The control plane sees the same count twice, and ends the walk. Then the next packet of the flow, or of another flow with the
+//         same walk; and what was lost comes late.
+// Output: none of those that waited is forwarded. The next packet begins a walk of its own, and leaves by its entry, or at once if the entry was written; what is late is
+//         dropped as old.
+#[test]
+fn a_walk_whose_response_is_lost_is_ended() {
+    if !is_inside() {
+        return run_inside("xplane_walk::a_walk_whose_response_is_lost_is_ended");
+    }
+    let mut walks = Walks::start(UPLINK, &[(QfiSet::EMPTY, vec![], target(0))]);
+    // The control plane of simple_switch reads no number of 64 bits whose first one is set: so is none of the flow's.
+    let port =
+        (2000..).find(|port| UPLINK.walk(&upward((1000, *port), b""), 9) < 1 << (WALK_BITS - 1)).unwrap();
+    let of = |number: u8| upward((1000, port), &[number; 30]);
+    let walk = UPLINK.walk(&of(0), 9);
+    let other =
+        (2001..).map(|port| upward((1000, port), b"hello")).find(|other| UPLINK.walk(other, 9) == walk);
+    let bucket = Walks::bucket(UPLINK);
+    for lost in 0..5 {
+        let (port, arrived) = frame(UPLINK, &of(0), 9);
+        walks.world.first_packet(UPLINK, port, &arrived, &of(0), 9);
+        let end = walks.end(UPLINK);
+        walks.enter(UPLINK, &of(0), 9, 0);
+        let mut requests = vec![walks.world.ring_read(walk, World::ring_place(walk, 0), 32)];
+        walks.world.answer(&end);
+        walks.world.wait_for_end(UPLINK);
+        for step in 0..lost {
+            walks.world.answer(&requests);
+            requests = match step {
+                0 => vec![walks.record(UPLINK, &of(0), 9)],
+                1 => vec![walks.world.walk_read(walk, bucket + BLOCKS, BLOCK)],
+                2 => vec![walks.world.walk_read(walk, bucket + ACTIONS, 72)],
+                _ => vec![walks.entry(UPLINK, &of(0), 9, 0), walks.drain(UPLINK, &of(0), 9, 0)],
+            };
+        }
+        let late = walks.world.serve(&requests);
+        let waiting = if lost < 4 { 3 } else { 1 };
+        (1..waiting).for_each(|number| walks.join(UPLINK, &of(number), 9, number.into()));
+        for _ in 0..2 {
+            let owner = walks.world.register(OWNERS, walk);
+            assert_eq!(owner as u32, u32::from(waiting));
+        }
+        walks.world.set_register(OWNERS, walk, 0);
+        let next = if lost == 2 { other.clone().unwrap() } else { of(3) };
+        if lost == 4 {
+            let (port, arrived) = frame(UPLINK, &next, 9);
+            walks.world.first_packet(UPLINK, port, &arrived, &next, 9);
+            walks.forwarded(UPLINK, &next);
+            walks.close(UPLINK);
+        } else {
+            assert!(walks.look_up(UPLINK, &next, 9).is_some());
+            late.iter().for_each(|response| walks.world.put(MEMORY, response));
+            walks.world.fence();
+        }
+        walks.forget(UPLINK, &next, 9);
+        assert_eq!(walks.world.register(OWNERS, walk) as u32, 0);
+        assert_eq!((walks.world.outcomes(FORWARDED), walks.world.outcomes(OLD)), (lost + 1, 4.min(lost + 1)));
+    }
 }
