@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::p4info::{Enumeration, P4Info};
 
 /// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant. Those of [`BMV2_ONLY`] come last.
-pub const PROFILES: [(&str, &str); 11] = [
+pub const PROFILES: [(&str, &str); 13] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),
     ("red-spt", "RED_SPT"),
@@ -18,10 +18,13 @@ pub const PROFILES: [(&str, &str); 11] = [
     ("hip4-vxlan", "HIP4_VXLAN"),
     ("direct-vxlan", "DIRECT_VXLAN"),
     ("hip4-hybrid-firewall", "HIP4_HYBRID_FIREWALL"),
+    ("hip4-classes", "HIP4_CLASSES"),
+    ("direct-classes", "DIRECT_CLASSES"),
 ];
 
 /// Profiles with options, whose P4Info is committed for BMv2 alone.
-pub const BMV2_ONLY: [&str; 3] = ["hip4-vxlan", "direct-vxlan", "hip4-hybrid-firewall"];
+pub const BMV2_ONLY: [&str; 5] =
+    ["hip4-vxlan", "direct-vxlan", "hip4-hybrid-firewall", "hip4-classes", "direct-classes"];
 
 /// The file `profiles/NAME.rs` for one profile.
 pub fn profile(name: &str, constant: &str, info: &P4Info) -> String {

@@ -64,7 +64,7 @@ impl Default for Options {
 }
 
 /// The P4Info of the profiles that the model runs, by name.
-pub const PROFILES: [(&str, &str); 10] = [
+pub const PROFILES: [(&str, &str); 12] = [
     ("baseline", include_str!("../../../../../p4/p4info/baseline.bmv2.txtpb")),
     ("red", include_str!("../../../../../p4/p4info/red.bmv2.txtpb")),
     ("red-spt", include_str!("../../../../../p4/p4info/red-spt.bmv2.txtpb")),
@@ -74,6 +74,8 @@ pub const PROFILES: [(&str, &str); 10] = [
     ("hip4-vxlan", include_str!("../../../../../p4/p4info/hip4-vxlan.bmv2.txtpb")),
     ("direct-vxlan", include_str!("../../../../../p4/p4info/direct-vxlan.bmv2.txtpb")),
     ("hip4-hybrid-firewall", include_str!("../../../../../p4/p4info/hip4-hybrid-firewall.bmv2.txtpb")),
+    ("hip4-classes", include_str!("../../../../../p4/p4info/hip4-classes.bmv2.txtpb")),
+    ("direct-classes", include_str!("../../../../../p4/p4info/direct-classes.bmv2.txtpb")),
     ("thesis", include_str!("../../../../../p4/p4info/thesis.bmv2.txtpb")),
 ];
 
