@@ -49,6 +49,8 @@ pub struct Options {
     pub timing: Timing,
     /// Whether batches can be all or nothing. This is optional for servers, and BMv2's does not support it.
     pub has_atomic_batches: bool,
+    /// Whether registers can be read. BMv2's server does not support it.
+    pub reads_registers: bool,
 }
 
 impl Default for Options {
@@ -59,6 +61,7 @@ impl Default for Options {
             local: Vec::new(),
             timing: Timing::INSTANT,
             has_atomic_batches: true,
+            reads_registers: true,
         }
     }
 }
@@ -194,6 +197,11 @@ impl ModelSwitch {
             running.model.receive(self.host.now(), port, frame);
         }
         self.host.pump(&mut device);
+    }
+
+    /// Loses the frames for a controller from now on, as if its stream were full; with `false` no longer.
+    pub fn lose_packets_in(&self, loses: bool) {
+        self.host.device().loses_packets_in = loses;
     }
 
     /// The next frame that was transmitted on a port other than the CPU port, and the port; a few thousand are kept.
