@@ -95,18 +95,32 @@ pub struct SwitchBackend {
     pub contract: &'static Contract,
     /// The same with the firewall, for cases that have one.
     pub with_firewall: &'static Contract,
+    /// The same with application classes, for cases that have a model.
+    pub with_classes: &'static Contract,
 }
 
 impl SwitchBackend {
     /// In profile `hip4`, whose rules are in tables.
-    pub const HIP4: Self = Self { contract: &profiles::HIP4, with_firewall: &profiles::HIP4_VXLAN };
+    pub const HIP4: Self = Self {
+        contract: &profiles::HIP4,
+        with_firewall: &profiles::HIP4_VXLAN,
+        with_classes: &profiles::HIP4_CLASSES,
+    };
 
     /// In profile `direct`, whose rules are found by index.
-    pub const DIRECT: Self = Self { contract: &profiles::DIRECT, with_firewall: &profiles::DIRECT_VXLAN };
+    pub const DIRECT: Self = Self {
+        contract: &profiles::DIRECT,
+        with_firewall: &profiles::DIRECT_VXLAN,
+        with_classes: &profiles::DIRECT_CLASSES,
+    };
 
-    /// What the program has for a case with this topology.
-    pub fn contract_for(&self, topology: &Topology) -> &'static Contract {
-        if topology.firewall.is_some() { self.with_firewall } else { self.contract }
+    /// What the program has for a case with these settings; none has both the firewall and a model.
+    pub const fn contract_for(&self, setup: &Setup) -> &'static Contract {
+        match setup {
+            Setup { firewall: Some(_), .. } => self.with_firewall,
+            Setup { class_model: Some(_), .. } => self.with_classes,
+            _ => self.contract,
+        }
     }
 }
 
@@ -116,7 +130,7 @@ impl Backend for SwitchBackend {
     }
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
-        let program = Program::from(self.contract_for(&topology));
+        let program = Program::from(self.contract_for(setup));
         Box::new(InProcess::new(&program, topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
     }
 }

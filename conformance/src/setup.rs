@@ -1,14 +1,18 @@
 //! Settings of the UPF under test.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use causeway_class_model::ModelFile;
 use causeway_dataplane::{Firewall, FirewallAction, SliceLimit};
+use causeway_model::TrafficClasses;
 use causeway_n4::{Config, OverloadControl};
 use causeway_rules::AddressPool;
 use causeway_types::{Bitrate, IpNet, SNssai, Span};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use crate::catalogue::catalogue;
 use crate::runner::internet;
 
 /// Settings of the UPF under test. What is not given is as usual.
@@ -67,6 +71,9 @@ pub struct Setup {
     /// The firewall for the packets of all sessions; without one, all pass.
     #[serde(deserialize_with = "firewall")]
     pub firewall: Option<Arc<Firewall>>,
+    /// The model of application classes, a file of `conformance/models` by its name; without one there are no classes.
+    #[serde(deserialize_with = "class_model")]
+    pub class_model: Option<Arc<TrafficClasses>>,
 }
 
 /// A firewall.
@@ -141,6 +148,7 @@ impl Setup {
         config.allow.clone_from(&self.allow);
         config.overload_control = self.overload_control.map(OverloadControl::from);
         config.address_pools = self.ue_pools.iter().enumerate().map(address_pool).collect();
+        config.catalogue = catalogue(self.class_model.clone());
     }
 }
 
@@ -161,6 +169,16 @@ fn firewall<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Fir
     Firewall::new(rules.collect::<Result<_, _>>()?, default(setup.deny_uplink), default(setup.deny_downlink))
         .map(|firewall| Some(Arc::new(firewall)))
         .map_err(|count| D::Error::custom(format!("{count} rules are too many")))
+}
+
+fn class_model<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<TrafficClasses>>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(&name);
+    let wrong = |why: String| D::Error::custom(format!("{}: {why}", path.display()));
+    let octets = std::fs::read(&path).map_err(|error| wrong(error.to_string()))?;
+    let file = ModelFile::decode(&octets).map_err(|error| wrong(error.to_string()))?;
+    let classes = TrafficClasses::new(file.model()).map_err(|error| wrong(error.to_string()))?;
+    Ok(Some(Arc::new(classes)))
 }
 
 fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {

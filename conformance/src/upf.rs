@@ -8,7 +8,6 @@ use causeway_pfcp::{AssociationReleaseRequest, Header, Message, MessageType};
 use causeway_types::{NodeId, Span, Time, WallClock};
 
 use crate::capture::Datagram;
-use crate::catalogue::catalogue;
 use crate::format;
 use crate::runner::{GTPU_PORT, PFCP_PORT, UPF, UPF_IPV6};
 use crate::script::Input;
@@ -51,7 +50,6 @@ impl Upf {
         let mut config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
         // The cases speak of time themselves; heartbeats in between would only be noise.
         config.heartbeat.interval = Span::ZERO;
-        config.catalogue = catalogue();
         setup.apply(&mut config);
         let n4 = N4::new(
             config,

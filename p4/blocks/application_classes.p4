@@ -349,7 +349,7 @@ control ApplicationClasses(inout CLASS_OWNER meta, in bit<32> rule, in bit<1> is
     CLASS_RANGES(up, 203)
     CLASS_RANGES(down, 204)
 
-    action set_class(bit<8> class) {
+    action set_application_class(bit<8> class) {
         meta.class_of_window = class;
     }
 
@@ -364,7 +364,7 @@ control ApplicationClasses(inout CLASS_OWNER meta, in bit<32> rule, in bit<1> is
             meta.class_down_0[31:31] : exact @name("downlink_0");
             meta.class_down_1[31:31] : exact @name("downlink_1");
         }
-        actions = { set_class; @defaultonly NoAction; }
+        actions = { set_application_class; @defaultonly NoAction; }
         const default_action = NoAction();
         size = SIZE_CLASS_CELLS;
     }

@@ -31,7 +31,7 @@ impl Backend for OverGrpc {
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         let local = topology.gtpu.iter().filter_map(|end| end.addr.v4).collect();
-        let contract = self.0.contract_for(&topology);
+        let contract = self.0.contract_for(setup);
         let way = Way::new(contract.profile, local);
         let program = Program::from(contract);
         let engine = InProcess::with_driver(way, &program, topology, limits(setup));

@@ -345,6 +345,9 @@ pub(crate) struct SwitchModelArgs {
     /// Refuse atomic batches, as the P4Runtime server of BMv2 does
     #[arg(long)]
     pub(crate) not_atomic: bool,
+    /// Refuse to read registers, as the P4Runtime server of BMv2 does
+    #[arg(long)]
+    pub(crate) no_register_reads: bool,
 }
 
 /// The delay of a switch.

@@ -15,6 +15,7 @@ use causeway_types::{Direction, Time};
 use crate::batch::general::{GeneralPacket, GeneralStage};
 use crate::batch::state::{BatchState, NO_ENTRY_ID, NextStage, UPLINK};
 use crate::engine::FastPath;
+use crate::program::Programs;
 use crate::table::index::prefetch_at;
 
 impl FastPath {
@@ -43,32 +44,70 @@ impl FastPath {
             return;
         }
         let Self { slow_path, programs, dormant, .. } = self;
-        let general_of = |index: usize| general.iter().find(|packet| usize::from(packet.index) == index);
-        let direction_of = |index: usize| match general_of(index)?.stage {
-            GeneralStage::Matched { program, .. } => Some(programs.at(program)?.direction),
-            _ => None,
-        };
-        let seen = packets.iter().filter_map(|packet| {
-            let QueuedPacket::Frame(index, exit) = *packet else { return None };
-            let parsed = if has_fields(state, index) { None } else { Some(of_frame(batch, index, exit)?) };
-            let octets = parsed.map_or(state.lens[index % BATCH], |(_, octets)| octets);
-            let flow = move || {
-                // The usual direction, but for packets that another UPF sends towards the UE.
-                let direction = if general.is_empty() { None } else { direction_of(index) };
-                let usual = if IS_UPLINK == UPLINK { Direction::Uplink } else { Direction::Downlink };
-                (
-                    direction.unwrap_or(usual),
-                    parsed.map_or_else(|| fields::<IS_UPLINK>(state, index), |it| it.0),
-                )
-            };
-            Some((octets, flow))
-        });
         // A session whose packet was forwarded may be dormant again.
         let dormant_session = |ue| match ue {
             IpAddr::V4(ue) => dormant.of_ue(ue),
             IpAddr::V6(_) => None,
         };
-        slow_path.observe_packets(now, seen, dormant_session, prefetch_at);
+        for packets in packets.chunks(BATCH) {
+            let seen = Seen::<IS_UPLINK>::of(packets, batch, (state, general));
+            let octets = seen.octets.get(..seen.number).unwrap_or_default();
+            let flow = |position| seen.flow(position, programs);
+            slow_path.observe_packets(now, octets, flow, dormant_session, prefetch_at);
+        }
+    }
+}
+
+/// The IP packets among up to [`BATCH`] packets of the transmit queue.
+struct Seen<'a, const IS_UPLINK: bool> {
+    number: usize,
+    octets: [u32; BATCH],
+    frames: [(u8, Exit); BATCH],
+    batch: &'a Batch,
+    state: &'a BatchState,
+    general: &'a [GeneralPacket],
+}
+
+impl<'a, const IS_UPLINK: bool> Seen<'a, IS_UPLINK> {
+    #[inline(always)]
+    fn of(
+        packets: &[QueuedPacket],
+        batch: &'a Batch,
+        (state, general): (&'a BatchState, &'a [GeneralPacket]),
+    ) -> Self {
+        let (mut number, mut octets, mut frames) = (0, [0; BATCH], [(0, Exit::Network(0)); BATCH]);
+        for packet in packets {
+            let QueuedPacket::Frame(index, exit) = *packet else { continue };
+            octets[number % BATCH] = match has_fields(state, index) {
+                true => state.lens[index % BATCH],
+                false => match of_frame(batch, index, exit) {
+                    Some((_, octets)) => octets,
+                    None => continue,
+                },
+            };
+            frames[number % BATCH] = (index as u8, exit);
+            number += 1;
+        }
+        Self { number, octets, frames, batch, state, general }
+    }
+
+    /// Direction, addresses and ports of a packet.
+    #[inline(always)]
+    fn flow(&self, position: usize, programs: &Programs) -> (Direction, FiveTuple) {
+        let (index, exit) = self.frames[position % BATCH];
+        let index = usize::from(index);
+        // The usual direction, but for packets that another UPF sends towards the UE.
+        let other = match self.general.iter().find(|packet| usize::from(packet.index) == index) {
+            Some(GeneralPacket { stage: GeneralStage::Matched { program, .. }, .. }) => programs.at(*program),
+            _ => None,
+        };
+        let usual = if IS_UPLINK == UPLINK { Direction::Uplink } else { Direction::Downlink };
+        let direction = other.map_or(usual, |program| program.direction);
+        if has_fields(self.state, index) {
+            return (direction, fields::<IS_UPLINK>(self.state, index));
+        }
+        let parsed = of_frame(self.batch, index, exit);
+        (direction, parsed.map_or_else(|| fields::<IS_UPLINK>(self.state, index), |it| it.0))
     }
 }
 

@@ -5,6 +5,20 @@
 pub mod table {
     /// Table `armed_rules`.
     pub const ARMED_RULES: &str = "armed_rules";
+    /// Table `class_cells`.
+    pub const CLASS_CELLS: &str = "class_cells";
+    /// Table `class_limits`.
+    pub const CLASS_LIMITS: &str = "class_limits";
+    /// Table `class_members`.
+    pub const CLASS_MEMBERS: &str = "class_members";
+    /// Table `class_ranges_down`.
+    pub const CLASS_RANGES_DOWN: &str = "class_ranges_down";
+    /// Table `class_ranges_up`.
+    pub const CLASS_RANGES_UP: &str = "class_ranges_up";
+    /// Table `class_verdicts`.
+    pub const CLASS_VERDICTS: &str = "class_verdicts";
+    /// Table `class_windows`.
+    pub const CLASS_WINDOWS: &str = "class_windows";
     /// Table `closed`.
     pub const CLOSED: &str = "closed";
     /// Table `closed_ipv6`.
@@ -134,6 +148,8 @@ pub mod table {
 /// Each key of a table.
 #[rustfmt::skip]
 pub mod key {
+    /// Key of a table `class`.
+    pub const CLASS: &str = "class";
     /// Key of a table `color`.
     pub const COLOR: &str = "color";
     /// Key of a table `command`.
@@ -146,8 +162,16 @@ pub mod key {
     pub const DESTINATION_PORT: &str = "destination_port";
     /// Key of a table `difference`.
     pub const DIFFERENCE: &str = "difference";
+    /// Key of a table `downlink_0`.
+    pub const DOWNLINK_0: &str = "downlink_0";
+    /// Key of a table `downlink_1`.
+    pub const DOWNLINK_1: &str = "downlink_1";
+    /// Key of a table `downlink_code`.
+    pub const DOWNLINK_CODE: &str = "downlink_code";
     /// Key of a table `dscp`.
     pub const DSCP: &str = "dscp";
+    /// Key of a table `even`.
+    pub const EVEN: &str = "even";
     /// Key of a table `filter_class`.
     pub const FILTER_CLASS: &str = "filter_class";
     /// Key of a table `forward`.
@@ -158,6 +182,8 @@ pub mod key {
     pub const HAS_PORTS: &str = "has_ports";
     /// Key of a table `ingress_port`.
     pub const INGRESS_PORT: &str = "ingress_port";
+    /// Key of a table `is_counted`.
+    pub const IS_COUNTED: &str = "is_counted";
     /// Key of a table `is_ipv4`.
     pub const IS_IPV4: &str = "is_ipv4";
     /// Key of a table `is_ipv6`.
@@ -166,6 +192,14 @@ pub mod key {
     pub const IS_UPLINK: &str = "is_uplink";
     /// Key of a table `mac`.
     pub const MAC: &str = "mac";
+    /// Key of a table `odd`.
+    pub const ODD: &str = "odd";
+    /// Key of a table `packets`.
+    pub const PACKETS: &str = "packets";
+    /// Key of a table `parity`.
+    pub const PARITY: &str = "parity";
+    /// Key of a table `pause`.
+    pub const PAUSE: &str = "pause";
     /// Key of a table `protocol`.
     pub const PROTOCOL: &str = "protocol";
     /// Key of a table `qfi`.
@@ -198,8 +232,16 @@ pub mod key {
     pub const UE_ADDRESS: &str = "ue_address";
     /// Key of a table `ue_prefix`.
     pub const UE_PREFIX: &str = "ue_prefix";
+    /// Key of a table `uplink_0`.
+    pub const UPLINK_0: &str = "uplink_0";
+    /// Key of a table `uplink_1`.
+    pub const UPLINK_1: &str = "uplink_1";
+    /// Key of a table `uplink_code`.
+    pub const UPLINK_CODE: &str = "uplink_code";
     /// Key of a table `vni`.
     pub const VNI: &str = "vni";
+    /// Key of a table `window`.
+    pub const WINDOW: &str = "window";
 }
 
 /// Each action.
@@ -207,6 +249,8 @@ pub mod key {
 pub mod action {
     /// Action `NoAction`.
     pub const NO_ACTION: &str = "NoAction";
+    /// Action `agree`.
+    pub const AGREE: &str = "agree";
     /// Action `arm`.
     pub const ARM: &str = "arm";
     /// Action `ask`.
@@ -219,8 +263,12 @@ pub mod action {
     pub const BUFFER_BY_RULE: &str = "buffer_by_rule";
     /// Action `close`.
     pub const CLOSE: &str = "close";
+    /// Action `closed.close`.
+    pub const CLOSED_CLOSE: &str = "closed.close";
     /// Action `commands.refuse`.
     pub const COMMANDS_REFUSE: &str = "commands.refuse";
+    /// Action `compare_with`.
+    pub const COMPARE_WITH: &str = "compare_with";
     /// Action `count_post_a`.
     pub const COUNT_POST_A: &str = "count_post_a";
     /// Action `count_post_b`.
@@ -235,6 +283,8 @@ pub mod action {
     pub const DECAPSULATE_BY_RULE: &str = "decapsulate_by_rule";
     /// Action `deny`.
     pub const DENY: &str = "deny";
+    /// Action `downlink_of`.
+    pub const DOWNLINK_OF: &str = "downlink_of";
     /// Action `drop`.
     pub const DROP: &str = "drop";
     /// Action `drop_by_rule`.
@@ -289,8 +339,14 @@ pub mod action {
     pub const SEND: &str = "send";
     /// Action `set_address`.
     pub const SET_ADDRESS: &str = "set_address";
+    /// Action `set_application_class`.
+    pub const SET_APPLICATION_CLASS: &str = "set_application_class";
     /// Action `set_class`.
     pub const SET_CLASS: &str = "set_class";
+    /// Action `set_code_down`.
+    pub const SET_CODE_DOWN: &str = "set_code_down";
+    /// Action `set_code_up`.
+    pub const SET_CODE_UP: &str = "set_code_up";
     /// Action `set_downlink`.
     pub const SET_DOWNLINK: &str = "set_downlink";
     /// Action `set_flow`.
@@ -325,6 +381,14 @@ pub mod action {
     pub const TUNNEL_HOP: &str = "tunnel_hop";
     /// Action `unknown`.
     pub const UNKNOWN: &str = "unknown";
+    /// Action `uplink_of`.
+    pub const UPLINK_OF: &str = "uplink_of";
+    /// Action `window_1074`.
+    pub const WINDOW_1074: &str = "window_1074";
+    /// Action `window_268`.
+    pub const WINDOW_268: &str = "window_268";
+    /// Action `window_537`.
+    pub const WINDOW_537: &str = "window_537";
 }
 
 /// Each parameter of an action.
@@ -332,6 +396,14 @@ pub mod action {
 pub mod parameter {
     /// Parameter of an action `address`.
     pub const ADDRESS: &str = "address";
+    /// Parameter of an action `class`.
+    pub const CLASS: &str = "class";
+    /// Parameter of an action `code`.
+    pub const CODE: &str = "code";
+    /// Parameter of an action `down_0`.
+    pub const DOWN_0: &str = "down_0";
+    /// Parameter of an action `down_1`.
+    pub const DOWN_1: &str = "down_1";
     /// Parameter of an action `dscp`.
     pub const DSCP: &str = "dscp";
     /// Parameter of an action `ecn`.
@@ -360,6 +432,8 @@ pub mod parameter {
     pub const OFFSET: &str = "offset";
     /// Parameter of an action `pdu_type`.
     pub const PDU_TYPE: &str = "pdu_type";
+    /// Parameter of an action `place`.
+    pub const PLACE: &str = "place";
     /// Parameter of an action `port`.
     pub const PORT: &str = "port";
     /// Parameter of an action `qfi`.
@@ -388,6 +462,10 @@ pub mod parameter {
     pub const TOO_BIG: &str = "too_big";
     /// Parameter of an action `tunnel`.
     pub const TUNNEL: &str = "tunnel";
+    /// Parameter of an action `up_0`.
+    pub const UP_0: &str = "up_0";
+    /// Parameter of an action `up_1`.
+    pub const UP_1: &str = "up_1";
     /// Parameter of an action `vni`.
     pub const VNI: &str = "vni";
 }
@@ -453,4 +531,26 @@ pub mod register {
     pub const ARMED_GENERATIONS: &str = "armed_generations";
     /// Register `armed_times`.
     pub const ARMED_TIMES: &str = "armed_times";
+    /// Register `class_closings`.
+    pub const CLASS_CLOSINGS: &str = "class_closings";
+    /// Register `class_counts_down`.
+    pub const CLASS_COUNTS_DOWN: &str = "class_counts_down";
+    /// Register `class_counts_up`.
+    pub const CLASS_COUNTS_UP: &str = "class_counts_up";
+    /// Register `class_history_even`.
+    pub const CLASS_HISTORY_EVEN: &str = "class_history_even";
+    /// Register `class_history_odd`.
+    pub const CLASS_HISTORY_ODD: &str = "class_history_odd";
+    /// Register `class_last_windows`.
+    pub const CLASS_LAST_WINDOWS: &str = "class_last_windows";
+    /// Register `class_of_sessions`.
+    pub const CLASS_OF_SESSIONS: &str = "class_of_sessions";
+    /// Register `class_sums_down_0`.
+    pub const CLASS_SUMS_DOWN_0: &str = "class_sums_down_0";
+    /// Register `class_sums_down_1`.
+    pub const CLASS_SUMS_DOWN_1: &str = "class_sums_down_1";
+    /// Register `class_sums_up_0`.
+    pub const CLASS_SUMS_UP_0: &str = "class_sums_up_0";
+    /// Register `class_sums_up_1`.
+    pub const CLASS_SUMS_UP_1: &str = "class_sums_up_1";
 }

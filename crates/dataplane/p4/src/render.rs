@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::p4info::{Enumeration, P4Info};
 
 /// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant. Those of [`BMV2_ONLY`] come last.
-pub const PROFILES: [(&str, &str); 12] = [
+pub const PROFILES: [(&str, &str); 14] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),
     ("red-spt", "RED_SPT"),
@@ -19,10 +19,19 @@ pub const PROFILES: [(&str, &str); 12] = [
     ("direct-vxlan", "DIRECT_VXLAN"),
     ("hip4-hybrid-firewall", "HIP4_HYBRID_FIREWALL"),
     ("hip4-hybrid-vxlan", "HIP4_HYBRID_VXLAN"),
+    ("hip4-classes", "HIP4_CLASSES"),
+    ("direct-classes", "DIRECT_CLASSES"),
 ];
 
 /// Profiles with options, whose P4Info is committed for BMv2 alone.
-pub const BMV2_ONLY: [&str; 4] = ["hip4-vxlan", "direct-vxlan", "hip4-hybrid-firewall", "hip4-hybrid-vxlan"];
+pub const BMV2_ONLY: [&str; 6] = [
+    "hip4-vxlan",
+    "direct-vxlan",
+    "hip4-hybrid-firewall",
+    "hip4-hybrid-vxlan",
+    "hip4-classes",
+    "direct-classes",
+];
 
 /// The file `profiles/NAME.rs` for one profile.
 pub fn profile(name: &str, constant: &str, info: &P4Info) -> String {

@@ -40,25 +40,26 @@ impl SlowPath {
         self.heavy_hitters.as_deref()
     }
 
-    /// Takes packets that were forwarded, in order: octets, and what gives direction, addresses and ports. `elsewhere` finds
-    /// the session of a UE address outside the slow path, `fetch` may prefetch memory.
+    /// Takes packets of so many octets that were forwarded, in order. `flow` gives direction, addresses and ports of the one at a
+    /// position. `elsewhere` finds the session of a UE address outside the slow path, `fetch` may prefetch memory.
     #[inline]
-    pub fn observe_packets<F: Fn() -> (Direction, FiveTuple)>(
+    pub fn observe_packets(
         &mut self,
         now: Time,
-        packets: impl Iterator<Item = (u32, F)> + Clone,
+        octets: &[u32],
+        flow: impl Fn(usize) -> (Direction, FiveTuple),
         elsewhere: impl Fn(IpAddr) -> Option<Seid>,
         fetch: impl Fn(*const u8),
     ) {
         let Self { heavy_hitters, index, .. } = self;
         let Some(heavy) = heavy_hitters else { return };
         let keys = heavy.keys();
-        let key = |flow: &F| {
-            let (direction, packet) = flow();
+        let key = |position| {
+            let (direction, packet) = flow(position);
             keys.key(direction, &packet)
         };
-        let describe = |flow: &F| {
-            let (direction, packet) = flow();
+        let describe = |position| {
+            let (direction, packet) = flow(position);
             let ue = packet.ue(direction);
             // An address that two sessions have is of neither.
             let session = match elsewhere(ue) {
@@ -67,7 +68,7 @@ impl SlowPath {
             };
             heavy_flow(keys.kind(), session, direction, &packet)
         };
-        heavy.observe_all(now, packets, key, describe, fetch);
+        heavy.observe_all(now, octets, key, describe, fetch);
     }
 
     /// Takes a packet that a PDR of a session has matched and that was forwarded. Ethernet frames have no UE address,
@@ -84,8 +85,8 @@ impl SlowPath {
         let user = UserPacket::parse(packet);
         if let (true, Ok(user)) = (is_ip, user) {
             let octets = u32::try_from(user.len()).unwrap_or(u32::MAX);
-            let flow = || (direction_of(pdr), five_tuple(&user.flow));
-            self.observe_packets(now, std::iter::once((octets, flow)), |_| None, |_| ());
+            let flow = |_| (direction_of(pdr), five_tuple(&user.flow));
+            self.observe_packets(now, &[octets], flow, |_| None, |_| ());
         }
     }
 

@@ -48,4 +48,4 @@ pub use key::{FiveTuple, FlowKeys, Key};
 pub use outcome::{Outcome, Statistics};
 pub use random::Random;
 pub use sliding::{Placement, Sliding, SlidingConfig, SwitchSliding, SwitchSlot};
-pub use unit::Unit;
+pub use unit::{Unit, UnitSampler};

@@ -21,8 +21,13 @@ impl Random {
 
     /// Sixteen bits, evenly distributed.
     pub const fn bits(&mut self) -> u16 {
+        self.word() as u16
+    }
+
+    /// 32 bits, evenly distributed.
+    pub const fn word(&mut self) -> u32 {
         self.state = self.state.wrapping_add(STEP);
-        (fold(self.state, self.state ^ 0xe703_7ed1_a0b4_28db) >> 24) as u16
+        (fold(self.state, self.state ^ 0xe703_7ed1_a0b4_28db) >> 24) as u32
     }
 }
 
@@ -31,21 +36,23 @@ mod tests {
     use super::*;
 
     // Input:  a million numbers.
-    // Output: each of sixteen ranges comes up as often, in the high and in the low bits, after each other number too.
+    // Output: each of sixteen values comes up as often in the bits at both ends and in the middle, after each other one too.
     #[test]
     fn numbers_are_evenly_distributed() {
         let mut random = Random::with_seed(7);
-        let mut counts = [[0_u32; 16]; 18];
+        let mut counts = [[0_u32; 16]; 20];
         let mut last = 0;
         for _ in 0..1 << 20 {
-            let bits = random.bits();
-            counts[0][usize::from(bits >> 12)] += 1;
-            counts[1][usize::from(bits & 15)] += 1;
-            counts[2 + last][usize::from(bits >> 12)] += 1;
-            last = usize::from(bits >> 12);
+            let word = random.word();
+            let of = |bits: u32| (word >> bits & 15) as usize;
+            for (counts, bits) in counts.iter_mut().zip([12, 0, 28, 16]) {
+                counts[of(bits)] += 1;
+            }
+            counts[4 + last][of(12)] += 1;
+            last = of(12);
         }
         for (place, counts) in counts.iter().enumerate() {
-            let mean = if place < 2 { 1 << 16 } else { 1 << 12 };
+            let mean = if place < 4 { 1 << 16 } else { 1 << 12 };
             assert!(counts.iter().all(|count| count.abs_diff(mean) < mean / 8), "{place}: {counts:?}");
         }
     }

@@ -42,6 +42,7 @@ fn options(args: &SwitchModelArgs) -> Options {
             SwitchTiming::PaperAllDriver => Timing::PAPER_ALL_DRIVER,
         },
         has_atomic_batches: !args.not_atomic,
+        reads_registers: !args.no_register_reads,
     }
 }
 

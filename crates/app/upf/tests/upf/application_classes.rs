@@ -16,17 +16,17 @@ use causeway_upf::management::views::SwitchView;
 use crate::common::smf::{Session, Smf};
 use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, fetch, loopback, packet, run};
 
-const GAME: u8 = 9;
+pub(crate) const GAME: u8 = 9;
 
 /// The QFI of other traffic, where packets to a gNB must have one: on a switch.
-const OTHER: u8 = 8;
+pub(crate) const OTHER: u8 = 8;
 
 /// Windows in software, and on a switch.
 const MILLIS: u32 = 300;
-const ON_SWITCH: u32 = 268;
+pub(crate) const ON_SWITCH: u32 = 268;
 
 /// A class has more than twenty downlink packets of more than 600 octets on average in a window, and two uplink packets.
-fn model(class: &str, millis: u32) -> String {
+pub(crate) fn model(class: &str, millis: u32) -> String {
     let split = |feature, threshold, below| Node::Split { feature, threshold, below, above: below + 1 };
     let nodes = vec![
         split(Feature::DownlinkPackets, 20, 1),

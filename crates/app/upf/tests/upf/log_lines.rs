@@ -15,7 +15,7 @@ use serde_json::Value;
 
 /// The log of this process.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<Value>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<Value>>>);
 
 impl io::Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
@@ -28,7 +28,7 @@ impl io::Write for Lines {
     }
 }
 
-static LOG: LazyLock<Lines> = LazyLock::new(|| {
+pub(crate) static LOG: LazyLock<Lines> = LazyLock::new(|| {
     let lines = Lines::default();
     let written = lines.clone();
     let json = tracing_subscriber::fmt().json().flatten_event(true).with_max_level(tracing::Level::DEBUG);
@@ -38,7 +38,7 @@ static LOG: LazyLock<Lines> = LazyLock::new(|| {
 
 impl Lines {
     /// The first line that all of this is true for, once it is there.
-    fn until(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let find = || self.0.lock().unwrap().iter().find(|line| is_it(line)).cloned();
         let start = Instant::now();
         loop {
@@ -55,7 +55,7 @@ impl Lines {
     }
 }
 
-fn says(line: &Value, text: &str) -> bool {
+pub(crate) fn says(line: &Value, text: &str) -> bool {
     line["message"].as_str().is_some_and(|message| message.contains(text))
 }
 

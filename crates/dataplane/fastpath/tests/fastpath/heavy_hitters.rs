@@ -11,7 +11,7 @@ use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, RuleSet, Ue
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{Batch, Frame, IpProtocol, IpRepr, Meta, UdpRepr};
 use causeway_slowpath::{Limits, SlowPath};
-use causeway_traffic::{Random, Sliding};
+use causeway_traffic::{Random, Sliding, UnitSampler};
 use causeway_types::{
     Direction, FTeid, FarId, Interface, Ipv6Net, NetworkInstance, PdrId, Seid, Span, Teid, Time,
 };
@@ -147,7 +147,7 @@ fn all_see_the_same() {
         let mut slow = SlowPath::new(topology(), Limits::default());
         let config = settings.sliding().unwrap();
         let (mut alone, keys) = (Sliding::new(&config).unwrap(), settings.keys());
-        let (unit, mut units) = (config.unit, Random::with_seed(settings.units_seed()));
+        let mut units = UnitSampler::new(config.unit, Random::with_seed(settings.units_seed()));
         fast.set_heavy_hitters(start, Some(&settings));
         slow.set_heavy_hitters(start, Some(&settings));
         for number in 0..SESSIONS {
@@ -179,7 +179,7 @@ fn all_see_the_same() {
                 assert!(batch.push(Frame { meta, data: &data }));
                 if !packet.is_dropped {
                     let key = keys.key(packet.direction, &packet.flow);
-                    match unit.draw(packet.user.len() as u32, &mut units) {
+                    match units.of(packet.user.len() as u32) {
                         0 => {}
                         units => drop(alone.observe_units(key, units, now)),
                     }

@@ -2,8 +2,10 @@
 
 mod baseline;
 mod direct;
+mod direct_classes;
 mod direct_vxlan;
 mod hip4;
+mod hip4_classes;
 mod hip4_hybrid;
 mod hip4_hybrid_firewall;
 mod hip4_hybrid_vxlan;
@@ -15,8 +17,10 @@ mod thesis;
 
 pub use baseline::BASELINE;
 pub use direct::DIRECT;
+pub use direct_classes::DIRECT_CLASSES;
 pub use direct_vxlan::DIRECT_VXLAN;
 pub use hip4::HIP4;
+pub use hip4_classes::HIP4_CLASSES;
 pub use hip4_hybrid::HIP4_HYBRID;
 pub use hip4_hybrid_firewall::HIP4_HYBRID_FIREWALL;
 pub use hip4_hybrid_vxlan::HIP4_HYBRID_VXLAN;
@@ -29,6 +33,6 @@ pub use thesis::THESIS;
 use crate::Contract;
 
 /// Every profile with rules of sessions that has all of them: all but [`THESIS`], whose tables name UEs and tenants,
-/// [`HIP4_HYBRID`], [`HIP4_HYBRID_FIREWALL`] and [`HIP4_HYBRID_VXLAN`], behind which software has the others, and those with VXLAN and the firewall as
-/// options, [`HIP4_VXLAN`] and [`DIRECT_VXLAN`].
+/// [`HIP4_HYBRID`], [`HIP4_HYBRID_FIREWALL`] and [`HIP4_HYBRID_VXLAN`], behind which software has the others, and those with options:
+/// VXLAN and the firewall, [`HIP4_VXLAN`] and [`DIRECT_VXLAN`], and application classes, [`HIP4_CLASSES`] and [`DIRECT_CLASSES`].
 pub static ALL: [&Contract; 6] = [&BASELINE, &RED, &RED_SPT, &HIP4, &DIRECT, &HIP4_OUTER_IPV6];

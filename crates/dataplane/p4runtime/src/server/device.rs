@@ -61,6 +61,8 @@ pub(super) struct Device {
     streams: HashMap<Stream, ToController, RandomState>,
     next_stream: Stream,
     sent: VecDeque<(u16, Vec<u8>)>,
+    /// Frames for a controller are lost.
+    pub(super) loses_packets_in: bool,
     pub(super) totals: Totals,
 }
 
@@ -73,6 +75,7 @@ impl Device {
             streams: HashMap::default(),
             next_stream: 0,
             sent: VecDeque::new(),
+            loses_packets_in: false,
             totals: Totals::default(),
         }
     }
@@ -200,7 +203,7 @@ impl Device {
             self.sent.truncate(MOST_SENT);
         }
         while let Some(payload) = self.running.as_mut().and_then(|running| running.model.poll_packet(now)) {
-            let primary = self.arbitration.primary();
+            let primary = self.arbitration.primary().filter(|_| !self.loses_packets_in);
             let packet = FromSwitch::Packet(PacketIn { payload });
             let is_told = primary.is_some_and(|primary| self.say(primary, packet));
             let total = if is_told { &mut self.totals.packets_in } else { &mut self.totals.packets_in_lost };

@@ -49,6 +49,8 @@ pub struct Options {
     pub timing: Timing,
     /// Whether batches can be all or nothing. This is optional for servers, and BMv2's does not support it.
     pub has_atomic_batches: bool,
+    /// Whether registers can be read. BMv2's server does not support it.
+    pub reads_registers: bool,
 }
 
 impl Default for Options {
@@ -59,12 +61,13 @@ impl Default for Options {
             local: Vec::new(),
             timing: Timing::INSTANT,
             has_atomic_batches: true,
+            reads_registers: true,
         }
     }
 }
 
 /// The P4Info of the profiles that the model runs, by name.
-pub const PROFILES: [(&str, &str); 11] = [
+pub const PROFILES: [(&str, &str); 13] = [
     ("baseline", include_str!("../../../../../p4/p4info/baseline.bmv2.txtpb")),
     ("red", include_str!("../../../../../p4/p4info/red.bmv2.txtpb")),
     ("red-spt", include_str!("../../../../../p4/p4info/red-spt.bmv2.txtpb")),
@@ -75,6 +78,8 @@ pub const PROFILES: [(&str, &str); 11] = [
     ("direct-vxlan", include_str!("../../../../../p4/p4info/direct-vxlan.bmv2.txtpb")),
     ("hip4-hybrid-firewall", include_str!("../../../../../p4/p4info/hip4-hybrid-firewall.bmv2.txtpb")),
     ("hip4-hybrid-vxlan", include_str!("../../../../../p4/p4info/hip4-hybrid-vxlan.bmv2.txtpb")),
+    ("hip4-classes", include_str!("../../../../../p4/p4info/hip4-classes.bmv2.txtpb")),
+    ("direct-classes", include_str!("../../../../../p4/p4info/direct-classes.bmv2.txtpb")),
     ("thesis", include_str!("../../../../../p4/p4info/thesis.bmv2.txtpb")),
 ];
 
@@ -193,6 +198,11 @@ impl ModelSwitch {
             running.model.receive(self.host.now(), port, frame);
         }
         self.host.pump(&mut device);
+    }
+
+    /// Loses the frames for a controller from now on, as if its stream were full; with `false` no longer.
+    pub fn lose_packets_in(&self, loses: bool) {
+        self.host.device().loses_packets_in = loses;
     }
 
     /// The next frame that was transmitted on a port other than the CPU port, and the port; a few thousand are kept.

@@ -22,6 +22,7 @@ const CHUNK: usize = 500;
 pub(super) struct Reading<'h, S> {
     host: &'h Host,
     schema: Arc<Schema>,
+    reads_registers: bool,
     sink: S,
     chunk: Vec<Entity>,
 }
@@ -38,9 +39,10 @@ impl<'h, S: Sink> Reading<'h, S> {
         if !role.is_empty() {
             return Err(Refusal::new(Code::NotFound, format!("there is no role {role:?}")));
         }
-        let schema = Arc::clone(&device.running()?.schema);
+        let (schema, reads_registers) =
+            (Arc::clone(&device.running()?.schema), device.options.reads_registers);
         drop(device);
-        Ok(Self { host, schema, sink, chunk: Vec::new() })
+        Ok(Self { host, schema, reads_registers, sink, chunk: Vec::new() })
     }
 
     /// Reads the requested entities; returns the result of each.
@@ -194,6 +196,9 @@ impl<'h, S: Sink> Reading<'h, S> {
     }
 
     async fn registers(&mut self, asked: &RegisterEntry) -> Result<Result<(), Refusal>, Status> {
+        if !self.reads_registers {
+            return Ok(Err(Refusal::new(Code::Unimplemented, "registers are not read")));
+        }
         let schema = Arc::clone(&self.schema);
         let id = asked.register_id;
         let registers: Vec<_> = match schema.register_of(id) {

@@ -111,7 +111,7 @@ const ACTIONS: [(&str, &[&str], u8); 10] = [
     ("compare_with", &["up_0", "up_1", "down_0", "down_1"], 32),
     ("set_code_up", &["code"], 8),
     ("set_code_down", &["code"], 8),
-    ("set_class", &["class"], 8),
+    ("set_application_class", &["class"], 8),
     ("agree", &["class"], 8),
 ];
 
@@ -216,9 +216,11 @@ pub fn member(program: &Program, rule: u32, direction: Direction, place: u32) ->
     entry(program, MEMBER, vec![FieldMatch::Exact(rule.into())], action, vec![place.into()])
 }
 
-/// The program finds application classes.
+/// The program finds application classes. Without one of the actions entries would be missing.
 pub(crate) fn are_in(program: &Program) -> bool {
+    let has_action = |name: &str| program.actions.iter().any(|action| action.name == name);
     TABLES.iter().all(|name| program.table_named(name).is_some())
+        && ACTIONS.iter().all(|(name, ..)| has_action(name))
 }
 
 /// The register with the class of each place; `None`: the P4Info does not have it, as that of Tofino.
@@ -285,7 +287,7 @@ pub fn entries(program: &Program, model: &Model) -> Result<Vec<Update>, ModelRef
     fits(program, CELL, cells.len(), CELLS)?;
     all.extend(cells.into_iter().map(|(keys, class)| {
         let fields = keys.into_iter().map(FieldMatch::Exact).collect();
-        entry(program, CELL, fields, "set_class", vec![class.into()])
+        entry(program, CELL, fields, "set_application_class", vec![class.into()])
     }));
     let verdicts = verdicts(tree.classes() as u8);
     fits(program, VERDICT, verdicts.len(), VERDICTS)?;

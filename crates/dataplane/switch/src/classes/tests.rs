@@ -1,10 +1,13 @@
 //! The switch against the classifier of software, packet by packet.
 
 use causeway_class_model::ModelFile;
+use causeway_p4::profiles;
 use causeway_traffic::classes::{Classifier, Feature, Model, Node, PairClass, TableLimits, Tree};
 use causeway_types::{Direction, Span, Time};
 
-use super::{Classes, MOST_CLASSES, ModelRefused, PLACES, entries, member, window_length, window_of};
+use super::{
+    ACTIONS, Classes, MOST_CLASSES, ModelRefused, PLACES, are_in, entries, member, window_length, window_of,
+};
 use crate::driver::{Program, Update};
 use crate::model::State;
 use crate::model::register::Side;
@@ -261,4 +264,32 @@ fn models_that_do_not_fit_are_refused() {
     assert!(matches!(error, ModelRefused::Rows { table: "class_ranges_up", size: 128, .. }), "{error}");
     // As many classes as there may be.
     assert!(entries(&program(), &model(vec![leaf(7)], MOST_CLASSES, 1)).is_ok());
+}
+
+// Input:  a model of three classes, for each compiled program with application classes, and for the one of the model of the
+//         switch; then programs of which one action has another name.
+// Output: as many entries for each as the model has rows. The others have no application classes.
+#[test]
+fn compiled_programs_have_every_table_and_action() {
+    let nodes = vec![
+        split(Feature::DownlinkPackets, 9, 1, 2),
+        leaf(0),
+        split(Feature::UplinkSize, 9600, 3, 4),
+        leaf(1),
+        leaf(2),
+    ];
+    let model = model(nodes, 3, 2);
+    let rows = entries(&program(), &model).unwrap().len();
+    assert!(rows > 10, "{rows}");
+    for contract in [&profiles::HIP4_CLASSES, &profiles::DIRECT_CLASSES] {
+        let compiled = Program::from(contract);
+        assert!(are_in(&compiled), "{}", contract.profile);
+        assert_eq!(entries(&compiled, &model).unwrap().len(), rows, "{}", contract.profile);
+        for name in ACTIONS.map(|(name, ..)| name) {
+            let mut other = compiled.clone();
+            let actions = other.actions.iter_mut().filter(|action| action.name == name);
+            actions.for_each(|action| action.name = format!("classes.{name}"));
+            assert!(!are_in(&other), "{name}");
+        }
+    }
 }

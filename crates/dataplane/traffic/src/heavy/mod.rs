@@ -39,7 +39,7 @@ use std::collections::VecDeque;
 
 use causeway_types::{Span, Time};
 
-use crate::{ConfigError, Key, Outcome, Random, Sliding, Statistics, Unit};
+use crate::{ConfigError, Key, Outcome, Random, Sliding, Statistics, UnitSampler};
 use list::List;
 
 pub use list::MAX_LISTED;
@@ -48,8 +48,11 @@ pub use settings::{FlowKind, HeavyHitterKeys, HeavyHitterSettings, Threshold};
 /// Changes in a second, at most; further ones are not said, and counted.
 const CHANGES_PER_SECOND: u32 = 256;
 
-/// Packets whose units are drawn at once.
-const TOGETHER: usize = 64;
+/// Packets that are looked at together: one bit of a word for each.
+const TOGETHER: usize = u64::BITS as usize;
+
+/// Packets that are looked at one by one if one of them has a unit.
+const PART: usize = 8;
 
 /// A flow that is heavy, at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,9 +114,7 @@ impl HeavyHitterCounts {
 pub struct HeavyHitters<T> {
     settings: HeavyHitterSettings,
     keys: HeavyHitterKeys,
-    unit: Unit,
-    /// Decides about units, apart from the detector's decisions: units of several packets can be drawn at once.
-    random: Random,
+    units: UnitSampler,
     detector: Sliding,
     list: List<T>,
     changes: VecDeque<Change<T>>,
@@ -134,8 +135,7 @@ impl<T: Clone> HeavyHitters<T> {
         Ok(Self {
             settings: *settings,
             keys: settings.keys(),
-            unit: config.unit,
-            random: Random::with_seed(settings.units_seed()),
+            units: UnitSampler::new(config.unit, Random::with_seed(settings.units_seed())),
             detector: Sliding::new(&config)?,
             list: List::new(settings.window),
             changes: VecDeque::new(),
@@ -162,44 +162,48 @@ impl<T: Clone> HeavyHitters<T> {
 
     /// Takes a packet of this many octets. `describe` is called when its flow is listed.
     pub fn observe(&mut self, octets: u32, now: Time, key: Key, describe: impl Fn() -> T) {
-        self.observe_all(now, std::iter::once((octets, ())), |()| key, |()| describe(), |_| ());
+        self.observe_all(now, &[octets], |_| key, |_| describe(), |_| ());
     }
 
-    /// Takes packets in order: octets, and what `key` and `describe` make a key and a description of. `describe` is called when
-    /// the flow is listed. `fetch` may prefetch memory.
+    /// Takes packets of so many octets, in order. `key` and `describe` have the position of a packet; `describe` is called when
+    /// its flow is listed. `fetch` may prefetch memory.
     ///
-    /// A packet of a listed flow is counted in the list, and one with units in the detector. Most packets are less than a
-    /// unit by chance: where no flow is listed, these need no key and no memory.
+    /// A packet of a listed flow is counted in the list, and one with units in the detector. Most packets have no unit: where
+    /// no flow is listed, these need no key and no memory, and are not looked at one by one.
     #[inline]
-    pub fn observe_all<F>(
+    pub fn observe_all(
         &mut self,
         now: Time,
-        mut packets: impl Iterator<Item = (u32, F)> + Clone,
-        key: impl Fn(&F) -> Key,
-        describe: impl Fn(&F) -> T,
+        octets: &[u32],
+        key: impl Fn(usize) -> Key,
+        describe: impl Fn(usize) -> T,
         fetch: impl Fn(*const u8),
     ) {
-        loop {
-            let (mut units, mut any, mut number) = ([0_u8; TOGETHER], 0, 0);
-            for ((octets, flow), units) in packets.clone().zip(&mut units) {
-                *units = self.unit.draw(octets, &mut self.random);
-                (any, number) = (any | *units, number + 1);
-                if *units > 0 {
-                    fetch(self.detector.address(key(&flow)));
+        for (first, octets) in (0..).step_by(TOGETHER).zip(octets.chunks(TOGETHER)) {
+            let (mut units, mut with_units) = ([0_u8; TOGETHER], 0_u64);
+            let parts = octets.chunks(PART).zip(units.chunks_mut(PART));
+            for (place, (octets, units)) in (0..).step_by(PART).zip(parts) {
+                if self.units.pass(octets) {
+                    continue;
+                }
+                for (position, (octets, units)) in (place..).zip(octets.iter().zip(units)) {
+                    *units = self.units.of(*octets);
+                    with_units |= u64::from(*units > 0) << position;
                 }
             }
-            if any > 0 || !self.list.is_empty() {
-                for (units, (octets, flow)) in units.iter().take(number).zip(packets.by_ref()) {
-                    if *units > 0 || !self.list.is_empty() {
-                        self.observe_units(now, (octets, *units), key(&flow), || describe(&flow));
-                    }
-                }
-            } else if number == TOGETHER {
-                packets.by_ref().take(TOGETHER).for_each(drop);
-            }
-            if number < TOGETHER {
-                return;
-            }
+            ones(with_units, |position, rest| {
+                fetch(self.detector.address(key(first + position)));
+                rest
+            });
+            let all = u64::MAX >> (TOGETHER - octets.len());
+            ones(if self.list.is_empty() { with_units } else { all }, |position, rest| {
+                let octets = octets.get(position).copied().unwrap_or_default();
+                let units = units.get(position).copied().unwrap_or_default();
+                let at = first + position;
+                self.observe_units(now, (octets, units), key(at), || describe(at));
+                // Once a flow is listed, every packet may be of it.
+                if self.list.is_empty() { rest } else { all & (u64::MAX - 1) << position }
+            });
         }
     }
 
@@ -301,6 +305,14 @@ impl<T: Clone> HeavyHitters<T> {
         }
         *said += 1;
         self.changes.push_back(change);
+    }
+}
+
+/// Calls `take` with the place of the lowest bit and the bits above it, which it may change, until there is none.
+#[inline(always)]
+fn ones(mut bits: u64, mut take: impl FnMut(usize, u64) -> u64) {
+    while bits != 0 {
+        bits = take(bits.trailing_zeros() as usize, bits & (bits - 1));
     }
 }
 

@@ -3,6 +3,7 @@
 use causeway_types::{Direction, Span};
 
 use crate::config::{ConfigError, in_range};
+use crate::unit::MOST_SHIFT;
 use crate::{FiveTuple, FlowKeys, Key, Placement, SlidingConfig, Unit};
 
 /// Units of a threshold, at most: enough that a threshold is met to a few percent, and few enough that a count of 8 bits
@@ -55,12 +56,11 @@ pub struct HeavyHitterSettings {
 }
 
 impl HeavyHitterSettings {
-    /// The configuration of the detector. Its unit is the smallest in which the threshold is at most 256 units, where
-    /// there is one.
+    /// The configuration of the detector. Its unit is the smallest in which the threshold is at most 256 units.
     ///
     /// # Errors
     /// [`ConfigError`] when the memory is less than 64 octets, or the window or the threshold is out of range. Most of
-    /// a threshold are 1,020 units of 32,768 octets or packets in a window.
+    /// a threshold are 256 units of 2^24 octets or packets in a window.
     pub fn sliding(&self) -> Result<SlidingConfig, ConfigError> {
         let millis = u64::try_from(self.window.as_millis()).unwrap_or(u64::MAX);
         in_range("milliseconds of the window", millis, 4, 240_000)?;
@@ -69,12 +69,13 @@ impl HeavyHitterSettings {
             Threshold::PacketsPerSecond(packets) => packets.into(),
         };
         let amount = u64::try_from((amount * u128::from(millis)).div_ceil(1000)).unwrap_or(u64::MAX);
-        let shift = (0..15_u8).find(|shift| amount.div_ceil(1 << shift) <= THRESHOLD_UNITS).unwrap_or(15);
+        let fits = |shift: &u8| amount.div_ceil(1 << shift) <= THRESHOLD_UNITS;
+        let shift = (0..MOST_SHIFT).find(fits).unwrap_or(MOST_SHIFT);
         let (unit, what) = match self.threshold {
             Threshold::BitsPerSecond(_) => (Unit::Octets(shift), "octets of the threshold in a window"),
             Threshold::PacketsPerSecond(_) => (Unit::Packets(shift), "packets of the threshold in a window"),
         };
-        in_range(what, amount, 1, (255 * u64::from(SUB_WINDOWS)) << 15)?;
+        in_range(what, amount, 1, THRESHOLD_UNITS << MOST_SHIFT)?;
         let slots = self.memory / SLOT;
         in_range("octets of memory", self.memory as u64, 64, (SLOT as u64) << 26)?;
         Ok(SlidingConfig {

@@ -157,12 +157,13 @@ fn units_follow_the_threshold() {
     let bits = Threshold::BitsPerSecond;
     assert_eq!(unit(bits(8), 1000, 64), Ok(Octets(0)));
     assert_eq!(unit(bits(2_000_000), 1000, 64), Ok(Octets(10)));
-    assert_eq!(unit(bits(100_000_000), 1000, 64), Ok(Octets(15)));
-    assert_eq!(unit(bits(2_000_000_000), 100, 64), Ok(Octets(15)));
+    assert_eq!(unit(bits(100_000_000), 1000, 64), Ok(Octets(16)));
+    assert_eq!(unit(bits(2_000_000_000), 100, 64), Ok(Octets(17)));
+    assert_eq!(unit(bits(34_000_000_000), 1000, 64), Ok(Octets(24)));
     assert_eq!(unit(Threshold::PacketsPerSecond(100), 1000, 64), Ok(Packets(0)));
     assert_eq!(unit(Threshold::PacketsPerSecond(1000), 1000, 64), Ok(Packets(2)));
     for (threshold, millis, memory, what) in [
-        (bits(1_000_000_000), 1000, 64, "octets of the threshold"),
+        (bits(35_000_000_000), 1000, 64, "octets of the threshold"),
         (bits(0), 1000, 64, "octets of the threshold"),
         (Threshold::PacketsPerSecond(u64::MAX), 1000, 64, "packets of the threshold"),
         (bits(8000), 3, 64, "milliseconds of the window"),

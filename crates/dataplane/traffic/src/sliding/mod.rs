@@ -36,6 +36,7 @@ pub use switch::{SwitchSliding, SwitchSlot};
 use causeway_types::Span;
 
 use crate::config::{ConfigError, in_range};
+use crate::unit::MOST_SHIFT;
 use crate::{Key, Unit};
 
 /// The most ways.
@@ -142,7 +143,7 @@ impl SlidingConfig {
         in_range("identity bits", self.identity_bits.into(), 1, 15)?;
         in_range("position bits", self.position_bits.into(), 1, 8)?;
         in_range("milliseconds of a sub-window", self.sub_window.as_millis() as u64, 1, 60_000)?;
-        in_range("power of two of the unit", self.unit.shift().into(), 0, 15)?;
+        in_range("power of two of the unit", self.unit.shift().into(), 0, MOST_SHIFT.into())?;
         in_range("units of the threshold", self.heavy_units(), 1, 255 * sub_windows)
     }
 }
@@ -218,7 +219,7 @@ mod tests {
             ),
             ("units of the threshold", SlidingConfig { threshold: 1021, ..good.clone() }),
             ("units of the threshold", SlidingConfig { threshold: 0, ..good.clone() }),
-            ("power of two of the unit", SlidingConfig { unit: Unit::Octets(16), ..good.clone() }),
+            ("power of two of the unit", SlidingConfig { unit: Unit::Octets(25), ..good.clone() }),
         ];
         for (name, config) in wrong {
             let error = config.check().unwrap_err();

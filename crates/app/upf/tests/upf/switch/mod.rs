@@ -5,6 +5,7 @@
 mod bmv2;
 #[path = "../../../../../dataplane/p4runtime/tests/p4runtime/driver/bmv2_tools.rs"]
 mod bmv2_tools;
+mod classes;
 mod firewall;
 mod in_front;
 mod segments;
