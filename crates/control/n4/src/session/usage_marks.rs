@@ -1,14 +1,13 @@
 //! Which measurement of a URR usage belongs to, for a standby that keeps snapshots of usage.
 //!
-//! A snapshot of a URR goes on after a take-over only if the URR has the same mark as when the snapshot was taken: no usage was taken out of the measurement
-//! since, and the URR is not another one with the same id. So no usage is counted twice, whatever the order in which snapshots and changes of a
-//! session reach the standby.
+//! A snapshot of a URR goes on after a take-over only if the URR is not another one with the same id, and without the usage that was taken out of the
+//! measurement since. So no usage is counted twice, whatever the order in which snapshots and changes of a session reach the standby, and quotas go on.
 
 use std::collections::BTreeMap;
 
-use causeway_dataplane::{Op, Plan, RestoredUrr};
+use causeway_dataplane::{Op, Plan, RestoredUrr, UsageTotals};
 use causeway_model::{SessionChange, Urr, UrrPart, Usage};
-use causeway_types::{Seid, UrrId, UsageReportTrigger, transfer_fields};
+use causeway_types::{Seid, Span, UrrId, UsageReportTrigger, Volume, transfer_fields};
 
 use super::Sessions;
 
@@ -37,11 +36,23 @@ impl UsageSnapshot {
 /// The measurement of one URR. Numbers of one session only grow; zero is that of its establishment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct UrrMark {
-    /// When the URR was created, or usage was last taken out of its measurement.
+    /// When the URR was created, or lost all its PDRs.
     measurement: u32,
+    /// When usage was last taken out of its measurement.
+    reported: u32,
     /// When its SMF last gave thresholds, and a quota.
     thresholds: u32,
     quotas: u32,
+    /// All usage that was taken out of the measurement.
+    taken: Taken,
+}
+
+/// Usage that was taken out of a measurement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Taken {
+    volume: Volume,
+    time: Span,
+    events: u64,
 }
 
 /// The marks of the URRs of a session.
@@ -54,7 +65,8 @@ pub(crate) struct UsageMarks {
 }
 
 transfer_fields! {
-    UrrMark { measurement, thresholds, quotas }
+    UrrMark { measurement, reported, thresholds, quotas, taken }
+    Taken { volume, time, events }
     UsageMarks { last, urrs }
     UsageSnapshot { session, marks, octets }
 }
@@ -79,7 +91,15 @@ impl UsageMarks {
         let leaves = UsageReportTrigger::START | UsageReportTrigger::DROTH;
         for usage in usage.iter().filter(|usage| !usage.triggers.difference(leaves).is_empty()) {
             let number = self.next();
-            self.urrs.entry(usage.urr).or_default().measurement = number;
+            let mark = self.urrs.entry(usage.urr).or_default();
+            mark.reported = number;
+            mark.taken.add(usage);
+            if usage.triggers.intersects(REARMING) {
+                mark.thresholds = number;
+            }
+            if usage.triggers.contains(UsageReportTrigger::TERMR) {
+                *mark = UrrMark { measurement: number, ..UrrMark::default() };
+            }
         }
     }
 
@@ -105,11 +125,38 @@ impl UsageMarks {
             let (now, then) = (of(self, urr), of(snapshot, urr));
             (now.measurement == then.measurement).then_some(RestoredUrr {
                 urr,
+                reported: (now.reported != then.reported).then(|| now.taken.since(&then.taken)),
                 has_new_thresholds: now.thresholds != then.thresholds,
                 has_new_quotas: now.quotas != then.quotas,
             })
         };
         urrs.filter_map(restored).collect()
+    }
+}
+
+/// Reports after which thresholds count anew.
+const REARMING: UsageReportTrigger =
+    UsageReportTrigger::VOLTH.union(UsageReportTrigger::TIMTH).union(UsageReportTrigger::EVETH);
+
+impl Taken {
+    fn add(&mut self, usage: &Usage) {
+        self.volume += usage.volume.unwrap_or(Volume::ZERO);
+        self.time = self.time.saturating_add(usage.duration.unwrap_or_default());
+        self.events = self.events.saturating_add(usage.events.len() as u64);
+    }
+
+    fn since(&self, earlier: &Self) -> UsageTotals {
+        let [now, then] = [self.volume, earlier.volume];
+        UsageTotals {
+            volume: Volume {
+                uplink: now.uplink.saturating_sub(then.uplink),
+                downlink: now.downlink.saturating_sub(then.downlink),
+                uplink_packets: now.uplink_packets.saturating_sub(then.uplink_packets),
+                downlink_packets: now.downlink_packets.saturating_sub(then.downlink_packets),
+            },
+            time: self.time.saturating_sub(earlier.time),
+            events: self.events.saturating_sub(earlier.events),
+        }
     }
 }
 
@@ -196,25 +243,35 @@ mod tests {
     use super::*;
 
     fn usage(urr: u32, triggers: UsageReportTrigger) -> Usage {
-        Usage::new(UrrId(urr), triggers, Time::default(), Time::default())
+        let volume = Some(Volume { uplink: 7, ..Volume::ZERO });
+        Usage { volume, ..Usage::new(UrrId(urr), triggers, Time::default(), Time::default()) }
     }
 
-    fn goes_on(now: &UsageMarks, snapshot: &UsageMarks) -> Vec<(u32, bool, bool)> {
+    /// The URRs that go on, with octets that were reported since.
+    fn goes_on(now: &UsageMarks, snapshot: &UsageMarks) -> Vec<(u32, Option<u64>, bool, bool)> {
         let restored = now.restored([UrrId(1), UrrId(2)].into_iter(), snapshot);
-        restored.iter().map(|it| (it.urr.0, it.has_new_thresholds, it.has_new_quotas)).collect()
+        let of = |it: &RestoredUrr| {
+            let reported = it.reported.map(|totals| totals.volume.total());
+            (it.urr.0, reported, it.has_new_thresholds, it.has_new_quotas)
+        };
+        restored.iter().map(of).collect()
     }
 
-    // Input:  a snapshot; then usage of URR 1 is reported, and the start of its traffic.
-    // Output: after the first its measurement does not go on from the snapshot; that of URR 2 does. The start takes no usage.
+    // Input:  a snapshot; then the start of traffic of URR 1 is reported, usage twice, once at a threshold; then URR 1 loses its PDRs.
+    // Output: the start takes no usage; the others do, and the threshold counts anew; at the end the measurement is another one. URR 2 goes on.
     #[test]
-    fn a_report_ends_what_was_measured_before() {
+    fn a_report_takes_what_was_measured_before() {
         let mut marks = UsageMarks::default();
         let snapshot = marks.clone();
         marks.take(&[usage(1, UsageReportTrigger::START)]);
-        assert_eq!(goes_on(&marks, &snapshot), [(1, false, false), (2, false, false)]);
+        assert_eq!(goes_on(&marks, &snapshot), [(1, None, false, false), (2, None, false, false)]);
+        marks.take(&[usage(1, UsageReportTrigger::PERIO)]);
+        assert_eq!(goes_on(&marks, &snapshot), [(1, Some(7), false, false), (2, None, false, false)]);
         marks.take(&[usage(1, UsageReportTrigger::VOLTH)]);
-        assert_eq!(goes_on(&marks, &snapshot), [(2, false, false)]);
-        assert_eq!(goes_on(&marks, &marks.clone()), [(1, false, false), (2, false, false)]);
+        assert_eq!(goes_on(&marks, &snapshot), [(1, Some(14), true, false), (2, None, false, false)]);
+        assert_eq!(goes_on(&marks, &marks.clone()), [(1, None, false, false), (2, None, false, false)]);
+        marks.take(&[usage(1, UsageReportTrigger::TERMR)]);
+        assert_eq!(goes_on(&marks, &snapshot), [(2, None, false, false)]);
     }
 
     // Input:  a snapshot; then URR 1 is removed, and one with its id created, in one plan or in two; URR 2 gets a quota, then a threshold.
@@ -236,14 +293,14 @@ mod tests {
             let renewed = [UrrPart::VolumeQuota].into();
             let renewal = vec![Op::RenewUrr { urr: UrrId(2), parts: renewed }];
             marks.apply(&MarkChange::of(&SessionChange::Update(renewal.into()), |id| Some(urr(id.0))));
-            assert_eq!(goes_on(&marks, &snapshot), [(2, false, true)]);
+            assert_eq!(goes_on(&marks, &snapshot), [(2, None, false, true)]);
             let limited = Urr {
                 thresholds: causeway_model::UsageLimits { events: Some(7), ..Default::default() },
                 ..urr(2)
             };
             let update = SessionChange::Update(vec![Op::PutUrr(limited.into())].into());
             marks.apply(&MarkChange::of(&update, |id| Some(urr(id.0))));
-            assert_eq!(goes_on(&marks, &snapshot), [(2, true, true)]);
+            assert_eq!(goes_on(&marks, &snapshot), [(2, None, true, true)]);
         }
     }
 }

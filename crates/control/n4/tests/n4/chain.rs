@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::ApplyError;
+use causeway_dataplane::{ApplyError, RestoredUrr};
 use causeway_n4::{RestoreError, UsageSnapshot};
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span, UrrId};
@@ -151,29 +151,30 @@ fn reports_without_a_response_go_on() {
 }
 
 // Input:  a session with a snapshot of its usage; then a report of it, a query, and a modification that gives a threshold, each followed by a restoration of the record.
-// Output: the snapshot goes on as long as no usage was taken; after the modification it says so.
+// Output: the snapshot goes on without the usage that was reported since; new thresholds count from the last report.
 #[test]
-fn a_snapshot_goes_on_until_its_usage_is_reported() {
+fn a_snapshot_goes_on_without_what_was_reported() {
     let (mut n4, mut smf) = first();
     let seid = n4.establish(&mut smf);
     let restored = |n4: &TestN4, snapshot: &UsageSnapshot| -> Vec<_> {
         let records = Records { sessions: vec![n4.n4.session_record(0).unwrap()], responses: Vec::new() };
         let urrs = second(n4, &records).n4.restored_urrs(snapshot);
-        urrs.iter().map(|it| (it.urr, it.has_new_thresholds, it.has_new_quotas)).collect()
+        let octets = |it: &RestoredUrr| it.reported.map(|totals| totals.volume.total());
+        urrs.iter().map(|it| (it.urr, octets(it), it.has_new_thresholds, it.has_new_quotas)).collect()
     };
     let snapshot = n4.n4.usage_snapshot(seid, vec![7]).unwrap();
-    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), false, false)]);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), None, false, false)]);
     let volumes = Volumes { total: Some(7), uplink: None, downlink: None };
     let update = UpdateUrr { volume_threshold: Some(VolumeThreshold(volumes)), ..UpdateUrr::new(UrrId(1)) };
     let update = SessionModificationRequest { update_urrs: [update].into(), ..Default::default() };
     assert_eq!(n4.ask(&mut smf, Some(seid), update).cause(), Cause::RequestAccepted);
-    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), true, false)]);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), None, true, false)]);
     n4.uses(seid, 1000);
-    assert_eq!(restored(&n4, &snapshot), []);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), Some(1000), true, false)]);
     let snapshot = n4.n4.usage_snapshot(seid, vec![7]).unwrap();
-    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), false, false)]);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), None, false, false)]);
     assert_eq!(n4.ask(&mut smf, Some(seid), query()).cause(), Cause::RequestAccepted);
-    assert_eq!(restored(&n4, &snapshot), []);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), Some(10), false, false)]);
     assert_eq!(n4.n4.session_index(seid), Some(0));
     assert_eq!((n4.n4.usage_snapshot(Seid(7), Vec::new()), n4.n4.established_session(1)), (None, None));
 }

@@ -63,7 +63,7 @@ fn read_snapshot(
         let id = UrrId(reader.number()?);
         let wanted = restored.iter().find(|it| it.urr == id);
         let urr = rules.urrs.get(&id);
-        let none = RestoredUrr { urr: id, has_new_thresholds: false, has_new_quotas: false };
+        let none = RestoredUrr::unchanged(id);
         let absent = Urr::new(id, causeway_model::MeasurementMethod::default());
         let (wanted_or_none, urr_or_absent) = (wanted.unwrap_or(&none), urr.unwrap_or(&absent));
         let measurement = Measurement::read_snapshot(urr_or_absent, begin, &mut reader, wanted_or_none)?;

@@ -93,6 +93,11 @@ impl UsageTimer {
             && self.running.is_none_or(|running| is_near(running.since) && is_near(running.last_packet))
     }
 
+    /// At least so much was measured until now.
+    pub(super) fn reach(&mut self, total: Span, now: Time, measurement: TimeMeasurement) {
+        self.accumulated += total.saturating_sub(self.total(now, measurement));
+    }
+
     /// All the time measured until now.
     pub(super) fn total(&self, now: Time, measurement: TimeMeasurement) -> Span {
         self.accumulated + self.running.map_or(Span::ZERO, |running| running.measured(now, measurement))

@@ -3,12 +3,12 @@
 //! Timers, and the time that a clock measures, stand still from the snapshot to its restoration: no packet passes in between. Times that an SMF is told
 //! stay as they were, as far as they are not later than the restoration.
 
-use causeway_dataplane::RestoredUrr;
+use causeway_dataplane::{RestoredUrr, UsageTotals};
 use causeway_model::{ApplicationId, DirectionalLimit, Urr, UrrPart, UsageLimits};
 use causeway_types::{PdrId, Span, Time, Volume, WallTime};
 
 use super::Measurement;
-use super::clock::UsageTimer;
+use super::clock::{TimeMeasurement, UsageTimer};
 use super::limits::Exhausted;
 use super::report::UsagePart;
 use super::totals::Totals;
@@ -266,6 +266,9 @@ impl Measurement {
         read.timers.monitoring_report = octets.option(SnapshotReader::time)?;
         read.timers.monitored = octets.option(SnapshotReader::number)?.map(WallTime::from_nanos);
         read.reports_left = octets.option(SnapshotReader::number)?;
+        if let Some(reported) = &restored.reported {
+            read.were_reported(urr, reported, now);
+        }
         if restored.has_new_thresholds {
             read.renew(urr, &THRESHOLDS.into(), now);
         }
@@ -284,6 +287,32 @@ impl Measurement {
         read.timers.next_period = read.timers.next_period.or(fresh.timers.next_period);
         read.reports_left = fresh.reports_left.map(|fresh| read.reports_left.unwrap_or(fresh));
         Ok(read)
+    }
+}
+
+impl Measurement {
+    /// This was reported since the snapshot, in which there may be less: all of the snapshot was.
+    fn were_reported(&mut self, urr: &Urr, reported: &UsageTotals, now: Time) {
+        let measurement = TimeMeasurement::of(urr);
+        self.reported.volume += reported.volume;
+        self.reported.time = self.reported.time.saturating_add(reported.time).min(LONGEST);
+        self.reported.events = self.reported.events.saturating_add(reported.events);
+        let Totals { volume, time, events } = self.reported;
+        self.volume = Volume {
+            uplink: self.volume.uplink.max(volume.uplink),
+            downlink: self.volume.downlink.max(volume.downlink),
+            uplink_packets: self.volume.uplink_packets.max(volume.uplink_packets),
+            downlink_packets: self.volume.downlink_packets.max(volume.downlink_packets),
+        };
+        self.events = self.events.max(events);
+        self.clock.reach(time, now, measurement);
+        // What the snapshot has beyond the reports would be part of them.
+        self.reported.volume = self.volume;
+        self.reported.events = self.events;
+        (self.running, self.closed) = (UsagePart::beginning(now), Vec::new());
+        self.timers.monitoring_report = None;
+        // A quota that they exhausted was reported with them.
+        let _ = self.check(urr, now);
     }
 }
 

@@ -215,9 +215,7 @@ impl Fixture {
         self.bench.now = self.bench.now + after;
         self.bench.plane = SlowPath::new(topology(), Limits::default());
         self.bench.plane.apply(self.bench.now, &Plan::install(SESSION, rules.clone())).unwrap();
-        let goes_on =
-            |urr: &UrrId| RestoredUrr { urr: *urr, has_new_thresholds: false, has_new_quotas: false };
-        let urrs: Vec<_> = rules.urrs.keys().map(goes_on).collect();
+        let urrs: Vec<_> = rules.urrs.keys().map(|urr| RestoredUrr::unchanged(*urr)).collect();
         if let Some(snapshot) = snapshot {
             assert!(self.bench.plane.restore_usage(self.bench.now, SESSION, &snapshot, &urrs));
         }

@@ -8,7 +8,7 @@ use super::*;
 /// Octets of a packet of [`downlink`].
 const PACKET: u64 = 28;
 
-const GOES_ON: RestoredUrr = RestoredUrr { urr: UrrId(1), has_new_thresholds: false, has_new_quotas: false };
+const GOES_ON: RestoredUrr = RestoredUrr::unchanged(UrrId(1));
 
 fn final_usage(plane: &mut FastPath, seid: u64, now: Time) -> (Time, u64) {
     let usage = plane.apply(now, &Plan::removal(Seid(seid))).unwrap().usage;
@@ -74,8 +74,8 @@ fn usage_goes_on_in_another_data_plane() {
 }
 
 // Input:  two sessions with a threshold of 300 octets and a quota of 450; packets of 28 octets for the second: ten, then a take-over, then until none passes. With the snapshot as it is, with a new
-//         quota since, and with a URR that does not go on.
-// Output: the report at the threshold, as without a take-over; the quota goes on: sixteen packets in all. A new quota counts from the last report; a URR that
+//         quota since, after a report of twelve packets since, and with a URR that does not go on.
+// Output: the report at the threshold, as without a take-over; the quota goes on: sixteen packets in all, those of the report among them. A new quota counts from the last report; a URR that
 //         does not go on begins anew.
 #[test]
 fn thresholds_and_quotas_go_on() {
@@ -96,7 +96,11 @@ fn thresholds_and_quotas_go_on() {
         }
     };
     let new_quota = RestoredUrr { has_new_quotas: true, ..GOES_ON };
+    let volume = causeway_types::Volume { downlink: 12 * PACKET, ..causeway_types::Volume::ZERO };
+    let totals = causeway_dataplane::UsageTotals { volume, ..Default::default() };
+    let reported_since = RestoredUrr { reported: Some(totals), has_new_thresholds: true, ..GOES_ON };
     for (restored, passed, reported) in [
+        (vec![reported_since], 4, vec![(UsageReportTrigger::VOLQU, 4)]),
         (vec![GOES_ON], 6, vec![(UsageReportTrigger::VOLTH, 11), (UsageReportTrigger::VOLQU, 5)]),
         (vec![new_quota], 6, vec![(UsageReportTrigger::VOLTH, 11), (UsageReportTrigger::VOLQU, 5)]),
         (vec![], 16, vec![(UsageReportTrigger::VOLTH, 11), (UsageReportTrigger::VOLQU, 5)]),
