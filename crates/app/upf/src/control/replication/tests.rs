@@ -290,10 +290,10 @@ impl World {
         let mut octets = Vec::new();
         message.encode(seid, self.smf.sequence, &mut octets).unwrap();
         self.smf.open.insert(self.smf.sequence, (session, octets.clone()));
-        self.to_n4(&octets);
+        self.arrives(&octets);
     }
 
-    fn to_n4(&mut self, octets: &[u8]) {
+    fn arrives(&mut self, octets: &[u8]) {
         self.n4.datagram(self.now, SMF, octets);
         self.follow();
     }
@@ -423,7 +423,7 @@ impl World {
             let Some(octets) = self.network.pop_front() else { return };
             for answer in self.smf.receive(&octets) {
                 if !is_lost {
-                    self.to_n4(&answer);
+                    self.arrives(&answer);
                 }
             }
         }
@@ -446,7 +446,7 @@ impl World {
                 return;
             }
             self.wait(Span::from_secs(3));
-            open.iter().for_each(|octets| self.to_n4(octets));
+            open.iter().for_each(|octets| self.arrives(octets));
         }
         panic!("the SMF gets no response: {:?}", self.smf.open);
     }
