@@ -1,14 +1,15 @@
-//! Any octets as records of a chain in N4: an association, a session of it and a response. A session that is restored has the record that it came from,
-//! once the data plane has it.
+//! Any octets as records of a chain: in N4 an association, a session of it and a response, and snapshots of usage; in the data plane what such a snapshot holds. A session that is
+//! restored has the record that it came from, once the data plane has it. A session that goes on with any usage ends as any other.
 
 #![no_main]
 
 use std::net::Ipv4Addr;
 
-use causeway_dataplane::Applied;
-use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints};
-use causeway_n4::{Config, N4, Output};
-use causeway_types::{NodeId, NtpSeconds, Time};
+use causeway_dataplane::{Applied, Dataplane, RestoredUrr, Topology};
+use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints, MeasurementMethod, Plan, RuleSet, Urr};
+use causeway_n4::{Config, N4, Output, UsageSnapshot};
+use causeway_slowpath::{Limits, SlowPath};
+use causeway_types::{NodeId, NtpSeconds, ReportingTriggers, Seid, Span, Time, Transfer, UrrId};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
@@ -18,6 +19,14 @@ fuzz_target!(|octets: &[u8]| {
     let config = Config::new(NodeId::Ip(own.into()), own.into());
     let mut n4 = N4::new(config, Capabilities::all(10_000, 16), endpoints, NtpSeconds(1));
     let now = Time::from_secs(1_700_000_000);
+    if let Some(snapshots) = Vec::<UsageSnapshot>::from_octets(octets) {
+        assert_eq!(snapshots.to_octets(), octets);
+        for snapshot in snapshots {
+            assert!(n4.restored_urrs(&snapshot).is_empty(), "there is no session yet");
+            goes_on(now, &snapshot.octets);
+        }
+    }
+    goes_on(now, octets);
     // The association comes first, behind its length in one octet.
     let Some((len, rest)) = octets.split_first() else { return };
     let Some((association, rest)) = rest.split_at_checked(usize::from(*len)) else { return };
@@ -48,3 +57,37 @@ fuzz_target!(|octets: &[u8]| {
     }
     again.restore_session(now, &record).expect("it was restored before");
 });
+
+/// A session goes on with this usage, or does not; time passes, and it ends.
+fn goes_on(now: Time, octets: &[u8]) {
+    let method = MeasurementMethod { volume: true, duration: true, events: true };
+    let mut rules = RuleSet::default();
+    rules.urrs.extend([
+        (UrrId(1), Urr::new(UrrId(1), method)),
+        (
+            UrrId(2),
+            Urr {
+                triggers: ReportingTriggers::all(),
+                period: Some(Span::from_secs(9)),
+                holding_time: Some(Span::from_secs(30)),
+                immediate_start: true,
+                ..Urr::new(UrrId(2), method)
+            },
+        ),
+    ]);
+    let mut plane = SlowPath::new(Topology::default(), Limits::default());
+    plane.apply(now, &Plan::install(Seid(1), rules)).expect("a session of URRs alone");
+    let goes_on = |urr, is_new| RestoredUrr {
+        has_new_thresholds: is_new,
+        has_new_quotas: is_new,
+        ..RestoredUrr::unchanged(UrrId(urr))
+    };
+    plane.restore_usage(now, Seid(1), octets, &[goes_on(1, true), goes_on(2, false)]);
+    let later = now + Span::from_secs(20);
+    plane.advance(later);
+    let snapshot = plane.usage_snapshot(later, Seid(1), Time::default());
+    let snapshot = snapshot.expect("time of the second URR runs");
+    assert!(plane.restore_usage(later, Seid(1), &snapshot, &[goes_on(1, false), goes_on(2, false)]));
+    plane.apply(later + Span::from_secs(1), &Plan::removal(Seid(1))).expect("it ends");
+    while plane.poll_event().is_some() {}
+}

@@ -3,13 +3,13 @@
 use causeway_types::{Transfer, put_list, transfer_fields, transfer_variants};
 
 use crate::{
-    Allowance, ApplicationId, ApplyAction, Bar, BaseInterval, CopyTo, Correlation, DeliveryStatus,
+    Allowance, ApplicationId, ApplyAction, Bar, BaseInterval, CopyTo, Correlation, DeliveryStatus, Detected,
     DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, Far, FlowAddress, FlowDescription, FlowEnd,
-    FlowMarking, Forwarding, Gate, HeaderRemoval, MacMatch, MeasurementMethod, Monitoring, NewEnd,
-    OuterHeader, PacketRate, PacketRateStatus, PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType,
+    FlowMarking, Forwarding, Gate, HeaderRemoval, MacChanges, MacMatch, MeasurementMethod, Monitoring,
+    NewEnd, OuterHeader, PacketRate, PacketRateStatus, PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType,
     PredefinedRule, Proxying, Qer, RateLimit, Redirect, Remaining, RemovedHeader, Replacement, RuleMap,
-    RuleSet, SdfFilter, Steering, TagMatch, TrafficClass, UeAddress, UeSide, Urr, UsageLimits, VlanRemoval,
-    VlanTags,
+    RuleSet, SdfFilter, Steering, TagMatch, TrafficClass, UeAddress, UeMac, UeSide, Urr, Usage, UsageLimits,
+    VlanRemoval, VlanTags,
 };
 
 transfer_fields! {
@@ -65,6 +65,12 @@ transfer_fields! {
     DirectionalLimit { total, uplink, downlink }
     DroppedLimit { packets, octets }
     Monitoring { at, thresholds, quotas }
+    Usage {
+        urr, triggers, part, volume, duration, start, end, first_packet, last_packet, events, macs, detected,
+    }
+    Detected { application, pdr }
+    MacChanges { detected, removed }
+    UeMac { c_vid, s_vid, mac }
 }
 
 transfer_variants! {

@@ -72,5 +72,6 @@ pub use notice::{
     SetupFailure,
 };
 pub use output::{ApplyId, Output};
+pub use session::UsageSnapshot;
 pub use user::UserIdentities;
 pub use view::{AssociationView, SessionView};

@@ -101,6 +101,17 @@ impl StoredRules {
         }
     }
 
+    /// The ids of its URRs.
+    pub fn urrs(&self) -> Vec<UrrId> {
+        match &self.0 {
+            StoredForm::Empty => Vec::new(),
+            StoredForm::Full(whole) => whole.rules().urrs.keys().copied().collect(),
+            StoredForm::Profiled { profiled, .. } => {
+                profiled.profile_rules().rules().urrs.keys().copied().collect()
+            }
+        }
+    }
+
     /// The Usage Report IE of a measurement of the data plane, with wall clock times. Increments its sequence
     /// number (UR-SEQN), which begins at 0 for each URR.
     pub fn usage_report(&mut self, usage: &Usage, clock: WallClock) -> UsageReport<'static> {

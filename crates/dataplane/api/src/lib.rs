@@ -53,6 +53,7 @@ mod settings;
 mod switch_state;
 mod topology;
 mod transmit_queue;
+mod usage_snapshot;
 mod wait_counts;
 
 pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
@@ -85,4 +86,5 @@ pub use topology::{
     Topology,
 };
 pub use transmit_queue::{Exit, QueuedPacket, ReceiveSource, TransmitQueue};
+pub use usage_snapshot::RestoredUrr;
 pub use wait_counts::WaitCounts;

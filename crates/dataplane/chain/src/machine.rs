@@ -31,4 +31,10 @@ pub trait Machine {
         state: Option<&Self::State>,
         operation: &Self::Operation,
     ) -> Executed<Self::State, Self::Answer>;
+
+    /// Nobody repeats the request of this response: it is forgotten before others. The default is that of requests that are all repeated.
+    fn is_unrepeated(&self, answer: &Self::Answer) -> bool {
+        let _ = answer;
+        false
+    }
 }

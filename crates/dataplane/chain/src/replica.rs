@@ -191,7 +191,8 @@ impl<M: Machine> Replica<M> {
             self.machine.execute(key, before.and_then(|record| record.state.as_ref()), operation);
         let mut answered = before.map_or_else(Vec::new, |record| record.answered.clone());
         if answered.len() == OPEN_REQUESTS {
-            answered.remove(0);
+            let unrepeated = answered.iter().position(|(_, answer)| self.machine.is_unrepeated(answer));
+            answered.remove(unrepeated.unwrap_or(0));
         }
         answered.push((sequence, answer));
         self.made += 1;

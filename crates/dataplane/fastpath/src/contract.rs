@@ -7,8 +7,8 @@ use std::task::{Poll, Waker};
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, Event,
     Explanation, GtpuPath, HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter,
-    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology,
-    Transmit, TransmitQueue,
+    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, RestoredUrr, SessionState, Settings,
+    Topology, Transmit, TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
@@ -217,6 +217,14 @@ impl Dataplane for FastPath {
         self.move_back(now, was_cold.then_some(session));
         self.limit_active(now);
         state
+    }
+
+    fn usage_snapshot(&self, now: Time, session: Seid, since: Time) -> Option<Vec<u8>> {
+        self.snapshot_usage(now, session, since)
+    }
+
+    fn restore_usage(&mut self, now: Time, session: Seid, snapshot: &[u8], urrs: &[RestoredUrr]) -> bool {
+        self.go_on_with_usage(now, session, snapshot, urrs)
     }
 }
 

@@ -8,7 +8,7 @@ use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, Egress, Event, Explanation, GtpuPath, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, PacketEngine, PathState, Plan, PlanId, PollApplied,
-    SessionState, Settings, Topology, Transmit, Usage,
+    RestoredUrr, SessionState, Settings, Topology, Transmit, Usage,
 };
 use causeway_model::{Applications, UeMac};
 use causeway_types::{NetworkInstance, Seid, Time, UrrId, WallClock};
@@ -239,6 +239,14 @@ impl Dataplane for SlowPath {
 
     fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
         self.state_of(now, session)
+    }
+
+    fn usage_snapshot(&self, now: Time, session: Seid, since: Time) -> Option<Vec<u8>> {
+        self.usage_snapshot_with(now, session, since, &[])
+    }
+
+    fn restore_usage(&mut self, now: Time, session: Seid, snapshot: &[u8], urrs: &[RestoredUrr]) -> bool {
+        self.restore_usage_of(now, session, snapshot, urrs)
     }
 }
 

@@ -31,6 +31,11 @@ impl<T> Lazy<T> {
         self.state.get_or_insert_with(|| Box::new(create(begin)))
     }
 
+    /// Replaces the state.
+    pub(crate) fn set(&mut self, state: T) {
+        self.state = Some(Box::new(state));
+    }
+
     /// The state, if it was created.
     pub(crate) fn get(&self) -> Option<&T> {
         self.state.as_deref()

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::{
     BarId, Bitrate, DualIp, FSeid, FTeid, FarId, Interface, IpNet, Ipv4Net, Ipv6Net, MacAddr,
     NetworkInstance, NodeId, NtpSeconds, PdrId, Ppi, Precedence, QerId, Qfi, QfiSet, ReportingTriggers,
-    SNssai, Seid, Span, Teid, Time, UrrId, WallTime,
+    SNssai, Seid, Span, Teid, Time, UrrId, UsageInformation, UsageReportTrigger, Volume, WallTime,
 };
 
 /// A value that another member reads as it was.
@@ -133,6 +133,8 @@ by! {
     Ppi: u8, |ppi| ppi.value(), Ppi::new;
     Bitrate: u64, |rate| rate.kbps(), Bitrate::from_kbps;
     ReportingTriggers: u32, |triggers| triggers.bits(), ReportingTriggers::from_bits;
+    UsageReportTrigger: u32, |triggers| triggers.bits(), UsageReportTrigger::from_bits;
+    UsageInformation: u8, |information| information.bits(), UsageInformation::from_bits;
     NtpSeconds: u32, |seconds| seconds.0, |raw| Some(Self(raw));
     Time: u64, |time| time.as_nanos(), |raw| Some(Self::from_nanos(raw));
     WallTime: u64, |time| time.as_nanos(), |raw| Some(Self::from_nanos(raw));
@@ -158,6 +160,7 @@ transfer_fields! {
     FTeid { teid, addr }
     FSeid { seid, addr }
     SNssai { sst, sd }
+    Volume { uplink, downlink, uplink_packets, downlink_packets }
 }
 
 transfer_variants! {

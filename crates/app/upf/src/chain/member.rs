@@ -86,6 +86,12 @@ pub struct ChainStatus {
     pub missing: u64,
     /// Times that this process has become the primary.
     pub takeovers: u64,
+    /// Records of usage since the last reports, each of up to 16 sessions.
+    pub usage_records: u64,
+    /// How long the last round through the usage of all sessions took, in milliseconds.
+    pub usage_round: u64,
+    /// The rounds that have ended.
+    pub usage_rounds: u64,
 }
 
 /// The configuration of a member.
@@ -121,6 +127,11 @@ pub(crate) struct Record {
     pub(crate) responses: Vec<Octets>,
 }
 
+/// An empty list of responses.
+pub(crate) fn has_no_responses(responses: &[u8]) -> bool {
+    responses.iter().all(|octet| *octet == 0)
+}
+
 /// What the head executes has been executed by N4.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Recorder;
@@ -133,6 +144,11 @@ impl Machine for Recorder {
 
     fn execute(&mut self, _: &Octets, _: Option<&Octets>, change: &Change) -> Executed<Octets, Octets> {
         Executed { state: change.state.clone(), answer: change.responses.clone() }
+    }
+
+    /// A change without responses, as a report of the UPF makes one.
+    fn is_unrepeated(&self, responses: &Octets) -> bool {
+        has_no_responses(responses)
     }
 }
 
@@ -204,6 +220,22 @@ impl ChainHead {
     /// The state of the chain.
     pub(crate) fn view(&self) -> ChainView {
         ChainView(Arc::clone(&self.shared))
+    }
+}
+
+#[cfg(test)]
+impl ChainHead {
+    /// The head of a chain without a member: its changes go to the test.
+    pub(crate) fn detached(records: Vec<Record>) -> (Self, impl FnMut() -> Option<Change> + use<>) {
+        let (events, inbox) = mpsc::channel();
+        let (_, acknowledged) = async_mpsc::unbounded_channel();
+        let head = Self { events, acknowledged, shared: Arc::default(), records, since: Instant::now() };
+        let next = move || loop {
+            if let Event::Changed(change) = inbox.try_recv().ok()? {
+                return Some(change);
+            }
+        };
+        (head, next)
     }
 }
 
@@ -638,6 +670,7 @@ impl State {
             lag: 0,
             missing: self.replica.missing().unwrap_or(0) as u64,
             takeovers: status.takeovers,
+            ..ChainStatus::default()
         };
     }
 

@@ -20,7 +20,9 @@ use crate::config::{Config, Upf};
 pub(crate) use addresses::{ANNOUNCEMENTS, APART, DEVICE, ServiceAddresses};
 pub use coordinator::{CoordinatorError, coordinate};
 use member::MemberSettings;
-pub(crate) use member::{ChainHead, ChainView, Change, Record};
+#[cfg(test)]
+pub(crate) use member::has_no_responses;
+pub(crate) use member::{ChainHead, Change, Record};
 pub use member::{ChainMember, ChainStatus, Role};
 
 impl ChainMember {

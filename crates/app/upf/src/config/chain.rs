@@ -42,6 +42,9 @@ pub struct Chain {
     /// After so long without a word the coordinator or the other member counts as failed.
     #[serde(serialize_with = "span")]
     pub timeout: Span,
+    /// How often the standby gets the usage of each session that has measured some; zero: never.
+    #[serde(serialize_with = "span")]
+    pub usage_interval: Span,
 }
 
 impl Default for Chain {
@@ -54,6 +57,7 @@ impl Default for Chain {
             address: Vec::new(),
             dev: Vec::new(),
             timeout: Span::from_millis(500),
+            usage_interval: Span::from_secs(1),
         }
     }
 }
@@ -78,6 +82,9 @@ impl Chain {
             address: chain.value("address", values::ipv4_addresses).unwrap_or_default(),
             dev: chain.value("dev", values::devices).unwrap_or_default(),
             timeout: chain.value("timeout", quantities::positive_span).unwrap_or(Self::default().timeout),
+            usage_interval: chain
+                .value("usage_interval", quantities::span)
+                .unwrap_or(Self::default().usage_interval),
         }
     }
 }

@@ -367,6 +367,11 @@ pub const KEYS: &[Key] = &[
         "silence after which the coordinator or the other member counts as failed; the same as its --timeout",
     ),
     key(
+        "upf.chain.usage_interval",
+        "1s",
+        "how often the standby gets the usage of each session; 0: never, and usage since the last report is lost at a take-over",
+    ),
+    key(
         "upf.workers.count",
         "1",
         "number of packet threads, each with its own sessions, or auto; more than 1 requires mode udp or af_xdp",

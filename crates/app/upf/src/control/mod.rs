@@ -186,7 +186,8 @@ pub(crate) async fn run(
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
     let shared = given.shared;
-    let begin = |(head, identity)| (Replication::new(head), identity);
+    let interval = given.upf.chain.usage_interval;
+    let begin = |(head, identity)| (Replication::new(head, interval), identity);
     let (mut replication, identity) = given.chain.map(begin).unzip();
     let acknowledgements = replication.as_mut().map(Replication::acknowledgements);
     let called = Arc::new(Notify::new());
@@ -223,7 +224,7 @@ pub(crate) async fn run(
         replication,
         identity,
         restored: Some(given.restored),
-        is_restoring: false,
+        restoring: Restoring::No,
         config: given.config,
         topology: given.topology,
         drained: Vec::new(),
@@ -259,6 +260,7 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
             }
             inputs.timer.set(control.n4.next_timer());
             inputs.timer.set(control.log.due());
+            inputs.timer.set(control.next_usage_step());
             control.armed = inputs.timer.due();
             let has_more = control.sockets.has_more() && !inputs.arrivals.are_none();
             if shared.give_back(place) {
@@ -268,6 +270,19 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
         };
         input = inputs.next(has_more).await;
     }
+}
+
+/// What of an earlier primary the data plane is being given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Restoring {
+    /// It has all of it.
+    No,
+    Sessions,
+    /// The usage of the sessions: answers that are awaited, and the sessions that go on with theirs.
+    Usage {
+        awaited: usize,
+        sessions: usize,
+    },
 }
 
 /// Something to log that the packet thread noticed, which writes no log lines itself.
@@ -308,7 +323,7 @@ pub(crate) struct Control {
     identity: Option<Identity>,
     /// Told once no plan of a restored session is in flight.
     restored: Option<oneshot::Sender<()>>,
-    is_restoring: bool,
+    restoring: Restoring,
     /// The configuration in force.
     config: watch::Sender<Arc<Upf>>,
     /// The topology of the data plane, with the settings in force.
@@ -383,6 +398,7 @@ impl Control {
                 let now = self.clock.now();
                 self.n4.timer(now);
                 self.log.log_suppressed(now);
+                self.ask_for_usage(now);
             }
             // What was left is handled in any turn.
             Input::Called => {}
@@ -489,7 +505,7 @@ impl Control {
                     latencies: self.times.status(),
                     session_limit: u64::from(self.session_limit),
                     by_packet_thread: self.by_packet_thread,
-                    chain: self.replication.as_ref().map(|it| it.view().status()),
+                    chain: self.replication.as_ref().map(Replication::status),
                     ..views::status(&self.n4, dropped)
                 };
                 views::answer(&self.n4, status, ask);
@@ -554,6 +570,12 @@ impl Control {
                 self.n4.event(now, event);
                 self.worker.event_handled();
             }
+            Report::Usage(snapshots) => {
+                if let Some(replication) = &mut self.replication {
+                    replication.usage_measured(&self.n4, snapshots);
+                }
+            }
+            Report::UsageRestored(sessions) => self.usage_restored(sessions),
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
         }
         None
@@ -646,7 +668,7 @@ impl Control {
             }
             match self.worker.own_report()? {
                 Report::Applied(id, result) => self.applied(self.clock.now(), id, result),
-                Report::Event(_) | Report::Stopped(_) => {}
+                Report::Event(_) | Report::Usage(_) | Report::UsageRestored(_) | Report::Stopped(_) => {}
             }
         }
     }
@@ -655,7 +677,7 @@ impl Control {
     fn begin_replication(&mut self) {
         if let (Some(replication), Some(identity)) = (&mut self.replication, self.identity) {
             replication.begin(self.clock.now(), &mut self.n4, identity);
-            self.is_restoring = true;
+            self.restoring = Restoring::Sessions;
         }
     }
 
@@ -668,14 +690,42 @@ impl Control {
             self.left.push_back(output);
         }
         replication.follow(&mut self.n4, looks_at_associations);
+        if self.restoring == Restoring::Sessions && self.n4.plans_in_flight() == 0 {
+            let usage = replication.record_changes(&mut self.n4);
+            let awaited = usage.iter().map(|some| self.worker.restore_usage(some)).sum();
+            self.restoring = Restoring::Usage { awaited, sessions: 0 };
+        }
         // No datagram has been received before.
-        if self.is_restoring && self.n4.plans_in_flight() == 0 {
-            self.is_restoring = false;
-            replication.restored(&mut self.n4);
+        if let Restoring::Usage { awaited: 0, sessions } = self.restoring {
+            self.restoring = Restoring::No;
+            replication.restored(sessions);
             if let Some(restored) = self.restored.take() {
                 // The owner may have ended.
                 let _ = restored.send(());
             }
+        }
+    }
+
+    /// A packet thread goes on with usage of so many sessions of the earlier primary.
+    fn usage_restored(&mut self, count: usize) {
+        if let Restoring::Usage { awaited, sessions } = &mut self.restoring {
+            *awaited = awaited.saturating_sub(1);
+            *sessions += count;
+        }
+    }
+
+    /// When the packet threads are asked for usage next.
+    fn next_usage_step(&self) -> Option<Time> {
+        self.replication.as_ref().filter(|_| self.restoring == Restoring::No)?.next_usage_step()
+    }
+
+    /// Asks the packet threads for usage, if it is time.
+    fn ask_for_usage(&mut self, now: Time) {
+        let may_ask = self.restoring == Restoring::No;
+        let Some(replication) = self.replication.as_mut().filter(|_| may_ask) else { return };
+        let sessions = replication.ask_for_usage(now, &self.n4);
+        if !sessions.is_empty() {
+            replication.asked_for_usage(self.worker.ask_for_usage(&sessions));
         }
     }
 

@@ -12,10 +12,10 @@ use causeway_dataplane::{
 };
 use causeway_model::Applications;
 use causeway_ports::Waker;
-use causeway_types::{Span, WallClock};
+use causeway_types::{Seid, Span, Time, WallClock};
 
 use super::directory::Directory;
-use super::messages::{Command, Report, Snapshot, SnapshotClient};
+use super::messages::{Command, Report, RestoredUsage, Snapshot, SnapshotClient};
 use super::n4::N4Work;
 use super::notifier::Notifier;
 use super::packet_loop::{PacketLoop, frame_size};
@@ -247,6 +247,20 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             // A thread that has ended states so in its last report.
             let _ = self.queue(worker, Command::WallClock(clock));
         }
+    }
+
+    /// Queues a request for snapshots of the usage of sessions of which packets have arrived at these times or later, until [`WorkerHandle::wake`] is
+    /// called. Returns the number of threads that will each send [`Report::Usage`].
+    pub(crate) fn ask_for_usage(&mut self, sessions: &Arc<[(Seid, Time)]>) -> usize {
+        let workers = 0..self.threads.len();
+        workers.filter(|worker| self.queue(*worker, Command::UsageSnapshots(Arc::clone(sessions)))).count()
+    }
+
+    /// Queues usage of sessions that was measured elsewhere, until [`WorkerHandle::wake`] is called. Returns the number of threads that will
+    /// each send [`Report::UsageRestored`] for the sessions that they have.
+    pub(crate) fn restore_usage(&mut self, usage: &Arc<[RestoredUsage]>) -> usize {
+        let workers = 0..self.threads.len();
+        workers.filter(|worker| self.queue(*worker, Command::RestoreUsage(Arc::clone(usage)))).count()
     }
 
     /// Notifies the threads of queued commands: one system call for each that sleeps.

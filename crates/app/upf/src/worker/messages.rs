@@ -6,11 +6,11 @@ use std::time::Duration;
 use causeway_dataplane::{
     Applied, ApplyError, ColdStorageState, Counters, Event, Explanation, GtpuPath, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, MemoryLosses, NamedCounter, PathState, PlacedRule, Plan,
-    RulePlacement, SessionState, Settings, SwitchState,
+    RestoredUrr, RulePlacement, SessionState, Settings, SwitchState,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
-use causeway_types::{Seid, WallClock};
+use causeway_types::{Seid, Time, WallClock};
 use tokio::sync::oneshot;
 
 use super::session_keys::NewPaths;
@@ -46,6 +46,10 @@ pub(super) enum Command<K> {
     /// Return how many rules are where, and rules: of this session, or those that are not at rest in the software; at most so
     /// many.
     PlacedRules(Option<Seid>, usize, oneshot::Sender<PlacedRules>),
+    /// Send [`Report::Usage`] with snapshots of those of these sessions of which packets have arrived since.
+    UsageSnapshots(Arc<[(Seid, Time)]>),
+    /// Go on with usage of sessions that was measured elsewhere, and send [`Report::UsageRestored`].
+    RestoreUsage(Arc<[RestoredUsage]>),
     /// Observe the packets of a session from now on, or with other keys than before.
     Watch(Watch),
     /// Stop.
@@ -59,8 +63,23 @@ pub enum Report<K> {
     Applied(K, Result<Applied, ApplyError>),
     /// An event of the data plane. It precedes the [`Report::Applied`] of any later plan of its session.
     Event(Event),
+    /// Snapshots of the usage of sessions, each before any later event and plan of its session.
+    Usage(Vec<(Seid, Vec<u8>)>),
+    /// So many sessions go on with their usage.
+    UsageRestored(usize),
     /// The threads have ended, with the reason: a command, or a lost port.
     Stopped(Result<Box<Snapshot>, PortError>),
+}
+
+/// The usage of a session that was measured elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RestoredUsage {
+    /// The session.
+    pub session: Seid,
+    /// What [`causeway_dataplane::Dataplane::usage_snapshot`] returned there.
+    pub snapshot: Vec<u8>,
+    /// The URRs that go on from it.
+    pub urrs: Vec<RestoredUrr>,
 }
 
 /// How many rules are where, if the data plane moves any, and rules that were asked for.

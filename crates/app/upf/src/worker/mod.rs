@@ -26,7 +26,7 @@ mod watch;
 pub(crate) use directory::MAX_WORKERS;
 pub use handle::{WorkerHandle, WorkerSetup};
 pub(crate) use in_turn::InTurn;
-pub use messages::{PlacedRules, Report, Snapshot, SnapshotClient, Turns};
+pub use messages::{PlacedRules, Report, RestoredUsage, Snapshot, SnapshotClient, Turns};
 pub use n4::{N4Turn, N4Work};
 pub(crate) use peers::FIRST_WORKER;
 pub use ports::{PortRole, PortSet, PortSlot};

@@ -13,7 +13,7 @@ use causeway_dataplane::{
 };
 use causeway_packet::{BATCH, Batch};
 use causeway_ports::{MAX_PORTS, PortError, Ready, wait_with};
-use causeway_types::Time;
+use causeway_types::{Seid, Time};
 
 use super::context::WorkerContext;
 use super::fairness::{BatchFill, Fairness, Owner};
@@ -459,6 +459,29 @@ impl PacketLoop {
                     let rules = data_plane.placed_rules(now, session, most);
                     drop(reply.send((data_plane.rule_placement(now), rules)));
                 }
+                Ok(Command::UsageSnapshots(sessions)) => {
+                    let (now, data_plane) = (self.clock.now(), self.context.data_plane());
+                    // Usage of an earlier event is not in a snapshot, and its report comes first.
+                    while let Some(event) = data_plane.poll_event() {
+                        reports.send(Report::Event(event))?;
+                    }
+                    let snapshot = |(seid, since): &(Seid, Time)| {
+                        Some((*seid, data_plane.usage_snapshot(now, *seid, *since)?))
+                    };
+                    let snapshots = sessions.iter().filter_map(snapshot).collect();
+                    reports.send(Report::Usage(snapshots))?;
+                    // It took as long as many commands: packets come next, but for what was taken already.
+                    left = coming.len();
+                }
+                Ok(Command::RestoreUsage(usage)) => {
+                    let (now, data_plane) = (self.clock.now(), self.context.data_plane());
+                    let restored = usage
+                        .iter()
+                        .filter(|it| data_plane.restore_usage(now, it.session, &it.snapshot, &it.urrs))
+                        .count();
+                    reports.send(Report::UsageRestored(restored))?;
+                    left = coming.len();
+                }
                 Ok(Command::Watch(watch)) => {
                     let frame = self.received.frame_size();
                     let watches = self.watches.get_or_insert_with(|| Box::new(Watches::new(frame)));
@@ -529,15 +552,13 @@ impl PacketLoop {
 
 #[cfg(test)]
 mod tests {
+    use super::super::thread::{WorkerMessage, channel};
+    use super::*;
     use causeway_dataplane::Topology;
     use causeway_fastpath::FastPath;
     use causeway_model::RuleSet;
     use causeway_ports::Waker;
     use causeway_slowpath::Limits;
-    use causeway_types::Seid;
-
-    use super::super::thread::{WorkerMessage, channel};
-    use super::*;
 
     // Input:  a hundred queued plans, which establish and delete fifty sessions, and a request for counters.
     // Output: the thread executes at most 32 before it checks its ports again, and does not sleep before all are done;

@@ -6,6 +6,7 @@ mod common;
 mod load;
 mod network;
 mod process;
+mod usage;
 
 use std::net::Ipv4Addr;
 use std::time::Instant;

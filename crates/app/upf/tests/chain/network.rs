@@ -1,5 +1,6 @@
 //! The network of a chain: a bridge with this namespace, where SMF, gNB, server and coordinator are, and a namespace for each member.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -20,6 +21,9 @@ pub(crate) const SMF: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 /// In the data network.
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+
+/// Octets of the headers of IPv4 and UDP.
+const HEADERS: u64 = 28;
 
 /// A process, killed when it is dropped.
 struct Process(Child);
@@ -120,7 +124,7 @@ impl Network {
              gtpu: {{server: [{{address: {SERVICE}}}]}}\n  session: [{{subnet: {pool}, gateway: {gateway}}}]\n  \
              metrics: {{server: [{{address: 10.0.0.{own}}}]}}\n  \
              chain: {{member: {node}, listen: 10.0.0.{own}, peer: 10.0.0.{other}, coordinator: 10.0.0.1, \
-             address: {SERVICE}, dev: eth0, timeout: {}s}}\n",
+             address: {SERVICE}, dev: eth0, timeout: {}s, usage_interval: 100ms}}\n",
             self.silence
         );
         fs::write(&file, text).unwrap();
@@ -253,20 +257,33 @@ impl Drop for Network {
 }
 
 /// A host of the data network.
-pub(crate) struct Server(UdpSocket);
+pub(crate) struct Server {
+    socket: UdpSocket,
+    /// Octets of the IP packets that have arrived.
+    octets: Cell<u64>,
+}
 
 impl Server {
     pub(crate) fn new() -> Self {
         let socket = UdpSocket::bind((SERVER, 2)).unwrap();
         socket.set_nonblocking(true).unwrap();
-        Self(socket)
+        Self { socket, octets: Cell::new(0) }
     }
 
     /// Sends back what has arrived.
     pub(crate) fn reply(&self) {
         let mut buffer = [0; 1500];
-        while let Ok((len, from)) = self.0.recv_from(&mut buffer) {
-            let _ = self.0.send_to(&buffer[..len], from);
+        while let Ok((len, from)) = self.socket.recv_from(&mut buffer) {
+            let _ = self.socket.send_to(&buffer[..len], from);
         }
+    }
+
+    /// Octets of all IP packets that have arrived, with their headers.
+    pub(crate) fn received(&self) -> u64 {
+        let mut buffer = [0; 1500];
+        while let Ok(len) = self.socket.recv(&mut buffer) {
+            self.octets.set(self.octets.get() + HEADERS + len as u64);
+        }
+        self.octets.get()
     }
 }

@@ -219,6 +219,7 @@ impl N4 {
             if has_results { self.results_of(seid, &mut change, &applied) } else { Results::default() };
         // A rebound session needs as much memory as before.
         let footprint = (!change.is_rebinding()).then(|| Footprint::after(&change));
+        self.sessions.take_usage(seid, &applied.usage);
         self.sessions.commit(seid, change);
         footprint.into_iter().for_each(|footprint| self.sessions.set_footprint(seid, footprint));
         takeover.into_iter().for_each(|takeover| self.take_over(seid, *takeover));

@@ -26,7 +26,10 @@ impl N4 {
             Event::PathUp { peer, .. } => return self.path_changed(now, peer, PathState::Recovered),
             // For operators: no SMF asks for it.
             Event::HeavyHitter { .. } => return,
-            Event::Usage { session, usage } => (session, by_urr(usage)),
+            Event::Usage { session, usage } => {
+                self.sessions.take_usage(session, &usage);
+                (session, by_urr(usage))
+            }
             Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
             Event::Inactivity { session } => (session, vec![Report::Inactivity]),
             Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
@@ -64,7 +67,9 @@ impl N4 {
         self.report_is_done(now, association);
         let Some(session) = self.sessions.get(seid) else { return };
         let has_ended = session.has_ended();
-        if self.reports.answered(seid, number, answer.cause) {
+        let refuses_policy = self.reports.answered(seid, number, answer.cause);
+        self.sessions.has_changed(seid);
+        if refuses_policy {
             self.associations.leave_policy_out(association, &mut self.out);
             return self.send_reports(now, seid);
         }

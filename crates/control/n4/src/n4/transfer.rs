@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use causeway_dataplane::RestoredUrr;
 use causeway_model::{Adopted, Answered};
 use causeway_pfcp::MessageType;
 use causeway_rules::Restored;
@@ -14,8 +15,11 @@ use crate::association::AssociationRecord;
 use crate::load::LoadControl;
 use crate::memory::Footprint;
 use crate::output::KeptResponse;
-use crate::session::{PlanPurpose, Session, SessionRecord};
+use crate::session::{PlanPurpose, Session, SessionRecord, UsageSnapshot};
 use crate::transaction::{RequestKey, Transactions};
+
+/// The golden ratio of 2^32: multiples of it, for starts that are seconds apart, are far from each other.
+const APART: u32 = 0x9e37_79b1;
 
 /// Why N4 cannot go on with what another had.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -39,10 +43,10 @@ pub enum RestoreError {
 
 /// State of a chain of UPFs. Nothing is recorded before [`N4::record_changes`].
 impl N4 {
-    /// Numbers of requests and of load information begin as after a start at this time, which is later than that of an earlier primary.
-    /// The Recovery Time Stamp stays. Before any other call.
+    /// Numbers of load information begin as after a start at this time, which is later than that of an earlier primary; numbers of requests far from those of
+    /// primaries before, which an SMF may still know. The Recovery Time Stamp stays. Before any other call.
     pub fn number_from(&mut self, start: NtpSeconds) {
-        self.transactions = Transactions::new(&self.config, start.0);
+        self.transactions = Transactions::new(&self.config, start.0.wrapping_mul(APART) >> 8);
         self.load = LoadControl::new(&self.config, start.0);
     }
 
@@ -75,7 +79,32 @@ impl N4 {
             return None;
         }
         let node = self.associations.get(session.association())?.node().clone();
-        Some(SessionRecord::of(session, node).to_octets())
+        let reports = self.reports.unacknowledged(session.seid(), &self.transactions);
+        Some(SessionRecord::of(session, node, reports).to_octets())
+    }
+
+    /// The SEID of the session with this index; `None` if there is none that is established. O(1).
+    pub fn established_session(&self, index: u32) -> Option<Seid> {
+        let session = self.sessions.at(index).filter(|session| session.is_established())?;
+        Some(session.seid()).filter(|_| !self.sessions.is_in_purge(session))
+    }
+
+    /// The index of a session. `None`: there is no such session.
+    pub fn session_index(&self, session: Seid) -> Option<u32> {
+        self.sessions.index(session)
+    }
+
+    /// A snapshot of the usage of a session, which the data plane took after all events that N4 has been given, and before all others. `None`: there is no such
+    /// session.
+    pub fn usage_snapshot(&self, session: Seid, octets: Vec<u8>) -> Option<UsageSnapshot> {
+        Some(UsageSnapshot::new(session, self.sessions.get(session)?.marks(), octets))
+    }
+
+    /// The URRs of a restored session that go on from a snapshot of its usage. Empty: there is no such session, or all usage in the snapshot was taken out of
+    /// the measurements afterwards.
+    pub fn restored_urrs(&self, snapshot: &UsageSnapshot) -> Vec<RestoredUrr> {
+        let Some(session) = self.sessions.get(snapshot.session) else { return Vec::new() };
+        session.marks().restored(session.urrs().into_iter(), snapshot.marks())
     }
 
     /// All associations: the Node ID of each, and its record.
@@ -99,11 +128,13 @@ impl N4 {
     /// # Errors
     /// The session cannot be restored, and does not exist.
     pub fn restore_session(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
-        let record = SessionRecord::from_octets(octets).ok_or(RestoreError::NoRecord)?;
+        let mut record = SessionRecord::from_octets(octets).ok_or(RestoreError::NoRecord)?;
         let Some(association) = self.associations.of_node(&record.node) else {
             return Err(RestoreError::NoAssociation(record.node));
         };
+        let (seid, reports) = (record.seid(), std::mem::take(&mut record.reports));
         let change = self.sessions.restore(now, record, association)?;
+        self.reports.resume(now, (seid, association), reports, &mut self.transactions);
         self.associations.count_new_session(association);
         self.sessions.submit(PlanPurpose::Restore, change, &mut self.out);
         Ok(())

@@ -6,6 +6,7 @@ mod path_search;
 mod paths;
 mod queue;
 mod redirect;
+mod unacknowledged;
 mod windows;
 
 use std::collections::BTreeSet;
@@ -34,6 +35,7 @@ pub(crate) use batch::USAGES;
 pub(crate) use path_search::{PathSearch, SearchedPeers};
 pub(crate) use paths::{PathState, PathUsers};
 pub(crate) use queue::{Report, RequestNumber};
+pub(crate) use unacknowledged::UnacknowledgedReports;
 
 /// The reports of all sessions, and the user plane paths whose failure was reported.
 #[derive(Debug)]
@@ -287,7 +289,10 @@ impl Reports {
         let old_cp_f_seid = is_elsewhere.then_some(cp);
         let request = SessionReportRequest { old_cp_f_seid, ..request };
         let purpose = Purpose::Report { session: seid, association, number };
-        transactions.start(now, to, Some(cp_seid), &request.into(), purpose, left_out, out);
+        let started = transactions.start(now, to, Some(cp_seid), &request.into(), purpose, left_out, out);
+        if let (Some(sequence), Some(held)) = (started, self.sessions.get_mut(&seid)) {
+            held.queue.sent(number, sequence);
+        }
     }
 
     /// The SMF responded to a request. Returns whether it rejected a paging policy: the downlink data is then the next

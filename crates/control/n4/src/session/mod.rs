@@ -11,6 +11,7 @@ mod session_sets;
 mod state;
 mod table;
 mod takeover;
+mod usage_marks;
 
 pub(crate) use in_flight::{InFlight, PlanPurpose, QueuedRequest, QueuedWork};
 pub(crate) use plans::tolerate;
@@ -21,3 +22,5 @@ pub(crate) use session_sets::{SessionSets, named};
 pub(crate) use state::Session;
 pub(crate) use table::Sessions;
 pub(crate) use takeover::Takeover;
+pub(crate) use usage_marks::UsageMarks;
+pub use usage_marks::UsageSnapshot;

@@ -87,6 +87,7 @@ impl Sessions {
         let Self { all, resources, .. } = self;
         if let Some(session) = all.get_mut(index) {
             change.commit(seid, &mut session.rules, resources);
+            session.apply_marks();
         }
     }
 

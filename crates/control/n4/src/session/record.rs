@@ -5,10 +5,11 @@ use causeway_rules::{PlannedChange, Restored, SessionRules};
 use causeway_types::{FSeid, NodeId, Seid, Time, transfer_fields};
 use thin_vec::ThinVec;
 
-use super::{Session, SessionSets, Sessions};
+use super::{Session, SessionSets, Sessions, UsageMarks};
 use crate::RestoreError;
 use crate::association::AssociationId;
 use crate::memory::Footprint;
+use crate::report::UnacknowledgedReports;
 use crate::transaction::RequestKey;
 
 /// The state of an established session.
@@ -23,15 +24,23 @@ pub(crate) struct SessionRecord {
     origin: RequestKey,
     sets: Option<SessionSets>,
     rules: SessionRules,
+    marks: UsageMarks,
+    /// Usage that its SMF has not acknowledged.
+    pub(crate) reports: UnacknowledgedReports,
 }
 
 transfer_fields! {
-    SessionRecord { seid, cp, node, user, since, origin, sets, rules }
+    SessionRecord { seid, cp, node, user, since, origin, sets, rules, marks, reports }
 }
 
 impl SessionRecord {
+    /// The UPF's SEID.
+    pub(crate) const fn seid(&self) -> Seid {
+        self.seid
+    }
+
     /// The record of a session of this node.
-    pub(crate) fn of(session: &Session, node: NodeId) -> Self {
+    pub(crate) fn of(session: &Session, node: NodeId, reports: UnacknowledgedReports) -> Self {
         Self {
             seid: session.seid,
             cp: session.cp,
@@ -41,6 +50,8 @@ impl SessionRecord {
             origin: session.origin,
             sets: session.membership().cloned(),
             rules: session.rules.to_rules().into_owned(),
+            marks: session.marks(),
+            reports,
         }
     }
 }
@@ -66,6 +77,7 @@ impl Sessions {
         (session.since, session.rules) = (record.since, held);
         session.user = ThinVec::from(record.user.as_slice());
         record.sets.into_iter().for_each(|sets| session.set_membership(sets));
+        session.restore_marks(record.marks);
         self.insert_restored(session);
         Ok(planned)
     }

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use causeway_rules::StoredRules;
-use causeway_types::{FSeid, Seid, Time};
+use causeway_types::{FSeid, Seid, Time, UrrId};
 use thin_vec::ThinVec;
 
 use super::SessionSets;
 use super::in_flight::{InFlight, InFlightPlan, QueuedWork};
+use super::usage_marks::{MarkChange, UsageMarks};
 use crate::association::AssociationId;
 use crate::memory::Footprint;
 use crate::transaction::RequestKey;
@@ -54,6 +55,10 @@ pub(crate) struct SessionExtras {
     pub(super) queued: VecDeque<QueuedWork>,
     /// The session sets that it belongs to.
     pub(super) membership: SessionSets,
+    /// Which measurement of each URR goes on.
+    pub(super) marks: UsageMarks,
+    /// What the plan in flight changes of them.
+    pub(super) mark_changes: Vec<MarkChange>,
 }
 
 impl Session {
@@ -172,6 +177,34 @@ impl Session {
     /// The session sets that it belongs to.
     pub(crate) fn membership(&self) -> Option<&SessionSets> {
         self.extras().map(|it| &it.membership)
+    }
+
+    /// Its URRs, with the plan in flight.
+    pub(crate) fn urrs(&self) -> Vec<UrrId> {
+        match self.plan() {
+            Some(InFlight { change, .. }) => change.urrs(),
+            None => self.rules.urrs(),
+        }
+    }
+
+    /// Which measurement of each URR goes on.
+    pub(crate) fn marks(&self) -> UsageMarks {
+        self.extras().map(|it| it.marks.clone()).unwrap_or_default()
+    }
+
+    /// The session of another member goes on with its marks.
+    pub(super) fn restore_marks(&mut self, marks: UsageMarks) {
+        if marks != UsageMarks::default() {
+            self.get_or_create_extras().marks = marks;
+        }
+    }
+
+    /// The plan in flight is applied.
+    pub(super) fn apply_marks(&mut self) {
+        if let Some(extras) = self.extras_mut() {
+            let changes = std::mem::take(&mut extras.mark_changes);
+            extras.marks.apply(&changes);
+        }
     }
 
     /// Work queued behind its plan in flight, the oldest first.

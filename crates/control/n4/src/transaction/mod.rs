@@ -346,10 +346,10 @@ impl Transactions {
         purpose: Purpose,
         out: &mut Outputs,
     ) {
-        self.start(now, to, None, message, purpose, LeftOut::NONE, out);
+        let _ = self.start(now, to, None, message, purpose, LeftOut::NONE, out);
     }
 
-    /// The same for a request about the session with this SEID of the SMF.
+    /// The same for a request about the session with this SEID of the SMF. Returns its number.
     ///
     /// No request is near the maximum message length; one that exceeded it would cause a notice and not be sent.
     #[expect(clippy::too_many_arguments, reason = "the parts of a message")]
@@ -362,10 +362,12 @@ impl Transactions {
         purpose: Purpose,
         left_out: LeftOut,
         out: &mut Outputs,
-    ) {
+    ) -> Option<u32> {
         let policy = self.policy(&purpose);
         let request = Request { to, message: message.message_type(), purpose };
+        let mut number = None;
         let started = self.outbound.start(now, policy, request, |sequence| {
+            number = Some(sequence);
             let mut bytes = Vec::new();
             message.encode(seid, sequence, &mut bytes)?;
             left_out.take_from(&mut bytes);
@@ -373,8 +375,30 @@ impl Transactions {
         });
         match started {
             Ok(bytes) => out.send(to, message.message_type(), MessageResult::Ok, bytes),
-            Err(error) => out.notice(Notice::ResponseTooLong { to, octets: error.octets }),
+            Err(error) => {
+                out.notice(Notice::ResponseTooLong { to, octets: error.octets });
+                return None;
+            }
         }
+        number
+    }
+
+    /// Goes on with a report of a session that another member of a chain has sent, or was about to send. `false`: another request has its number.
+    pub(crate) fn resume_report(
+        &mut self,
+        now: Time,
+        to: SocketAddr,
+        purpose: Purpose,
+        (sequence, octets): (u32, Vec<u8>),
+    ) -> bool {
+        let policy = self.policy(&purpose);
+        let request = Request { to, message: MessageType::SessionReportRequest, purpose };
+        self.outbound.resume(now, policy, request, (sequence, octets))
+    }
+
+    /// The destination and the octets of the request with this number.
+    pub(crate) fn sent_request(&self, sequence: u32) -> Option<(SocketAddr, &[u8])> {
+        self.outbound.request(sequence)
     }
 
     /// Ends the request that this response answers. Returns its purpose and the IEs left out of it; `None` if there is

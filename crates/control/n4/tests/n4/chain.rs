@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::ApplyError;
-use causeway_n4::RestoreError;
+use causeway_dataplane::{ApplyError, RestoredUrr};
+use causeway_n4::{RestoreError, UsageSnapshot};
 use causeway_pfcp::*;
-use causeway_types::{NtpSeconds, Seid, Span};
+use causeway_types::{NtpSeconds, Seid, Span, UrrId};
 
-use crate::fixture::{RECOVERY, Smf, TestN4, activation, establishment};
+use crate::fixture::{Got, Pace, RECOVERY, Smf, TestN4, activation, establishment, query};
 
 /// The records of a chain, as a daemon would keep them.
 #[derive(Default)]
@@ -115,6 +115,68 @@ fn sessions_go_on() {
         let deleted = other.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
         assert_eq!(deleted.cause(), Cause::RequestAccepted);
     }
+}
+
+// Input:  a session with a report that is sent and not answered, and usage that waits while a modification is in the data plane; another member with the record.
+//         The SMF answers the report there. Then the record of the first is restored once more, after the answer.
+// Output: the same octets after the first wait, so that the SMF counts nothing twice; then the usage that waited, with the next number. Once answered,
+//         nothing is sent again.
+#[test]
+fn reports_without_a_response_go_on() {
+    let (mut n4, mut smf) = first();
+    let seid = n4.establish(&mut smf);
+    n4.uses(seid, 1000);
+    let report = n4.next(smf.addr);
+    n4.plane.pace = Pace::Held;
+    n4.send(&mut smf, Some(seid), activation(1));
+    n4.uses(seid, 500);
+    let records = Records::of(&mut n4);
+    let mut other = second(&n4, &records);
+    other.pass(Span::from_secs(2));
+    let sent: Vec<Vec<u8>> = other.sent.drain(..).map(|(_, bytes)| bytes).collect();
+    assert_eq!(sent.iter().filter(|bytes| **bytes == report.bytes).count(), 1);
+    let waited: Vec<_> = sent.iter().filter(|bytes| **bytes != report.bytes).collect();
+    let next = Got::from_bytes(waited[0]);
+    assert_eq!((report.usage()[0].1, report.usage()[0].2), (0, 1000));
+    assert_eq!((next.usage()[0].1, next.usage()[0].2), (1, 500));
+    other.deliver(smf.addr, &Smf::report_response(&report, seid, Cause::RequestAccepted));
+    other.deliver(smf.addr, &Smf::report_response(&next, seid, Cause::RequestAccepted));
+    other.sent.clear();
+    other.pass(Span::from_secs(600));
+    other.is_quiet();
+    let record = other.n4.session_record(0).unwrap();
+    let mut third = second(&other, &Records { sessions: vec![record], responses: Vec::new() });
+    third.pass(Span::from_secs(600));
+    third.is_quiet();
+}
+
+// Input:  a session with a snapshot of its usage; then a report of it, a query, and a modification that gives a threshold, each followed by a restoration of the record.
+// Output: the snapshot goes on without the usage that was reported since; new thresholds count from the last report.
+#[test]
+fn a_snapshot_goes_on_without_what_was_reported() {
+    let (mut n4, mut smf) = first();
+    let seid = n4.establish(&mut smf);
+    let restored = |n4: &TestN4, snapshot: &UsageSnapshot| -> Vec<_> {
+        let records = Records { sessions: vec![n4.n4.session_record(0).unwrap()], responses: Vec::new() };
+        let urrs = second(n4, &records).n4.restored_urrs(snapshot);
+        let octets = |it: &RestoredUrr| it.reported.map(|totals| totals.volume.total());
+        urrs.iter().map(|it| (it.urr, octets(it), it.has_new_thresholds, it.has_new_quotas)).collect()
+    };
+    let snapshot = n4.n4.usage_snapshot(seid, vec![7]).unwrap();
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), None, false, false)]);
+    let volumes = Volumes { total: Some(7), uplink: None, downlink: None };
+    let update = UpdateUrr { volume_threshold: Some(VolumeThreshold(volumes)), ..UpdateUrr::new(UrrId(1)) };
+    let update = SessionModificationRequest { update_urrs: [update].into(), ..Default::default() };
+    assert_eq!(n4.ask(&mut smf, Some(seid), update).cause(), Cause::RequestAccepted);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), None, true, false)]);
+    n4.uses(seid, 1000);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), Some(1000), true, false)]);
+    let snapshot = n4.n4.usage_snapshot(seid, vec![7]).unwrap();
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), None, false, false)]);
+    assert_eq!(n4.ask(&mut smf, Some(seid), query()).cause(), Cause::RequestAccepted);
+    assert_eq!(restored(&n4, &snapshot), [(UrrId(1), Some(10), false, false)]);
+    assert_eq!(n4.n4.session_index(seid), Some(0));
+    assert_eq!((n4.n4.usage_snapshot(Seid(7), Vec::new()), n4.n4.established_session(1)), (None, None));
 }
 
 // Input:  five sessions that an SMF establishes in the same way, of which the second has reported usage; another member with their records.

@@ -103,6 +103,17 @@ impl PendingChange {
         }
     }
 
+    /// The ids of the URRs that the session has after the change.
+    pub fn urrs(&self) -> Vec<UrrId> {
+        match &self.0 {
+            Form::Full(change) => change.session.rules().urrs.keys().copied().collect(),
+            Form::Install(rules) | Form::Rebind(rules) => {
+                rules.profile_rules().rules().urrs.keys().copied().collect()
+            }
+            Form::Remove => Vec::new(),
+        }
+    }
+
     /// The Created PDR IEs: the F-TEID and the UE address of each PDR that requested one with CHOOSE.
     pub fn created_pdrs(&self) -> Vec<CreatedPdr<'static>> {
         match &self.0 {

@@ -11,7 +11,7 @@ use causeway_types::{NetworkInstance, Seid, Time, WallClock};
 use crate::{
     ApplyError, BackendError, ColdStorageState, Counters, Disposition, Event, Explanation, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, MemoryLosses, NamedCounter, PlacedRule, ReceiveSource,
-    RulePlacement, SessionState, Settings, SwitchState, Topology, Transmit, TransmitQueue,
+    RestoredUrr, RulePlacement, SessionState, Settings, SwitchState, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -171,6 +171,26 @@ pub trait Dataplane {
     fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
         let _ = (now, session);
         None
+    }
+
+    /// What the URRs of a session have measured, as octets that [`Dataplane::restore_usage`] of a data plane of the same kind and version reads on
+    /// another host. `None`: no packet of the session has arrived at `since` or later, there is no such session, or it has measured nothing. It changes
+    /// nothing. O(URRs and flow entries of the session).
+    ///
+    /// The default is that of a data plane whose usage does not go on elsewhere.
+    fn usage_snapshot(&self, now: Time, session: Seid, since: Time) -> Option<Vec<u8>> {
+        let _ = (now, session, since);
+        None
+    }
+
+    /// Goes on with what these URRs of a new session have measured elsewhere. Time stands still between snapshot and restoration for what a URR
+    /// measures. Reports that are due are made. `false`: there is no such session, or the octets are no snapshot; nothing has changed. URRs that are not in both the
+    /// session and the snapshot begin anew.
+    ///
+    /// The default is that of [`Dataplane::usage_snapshot`].
+    fn restore_usage(&mut self, now: Time, session: Seid, snapshot: &[u8], urrs: &[RestoredUrr]) -> bool {
+        let _ = (now, session, snapshot, urrs);
+        false
     }
 
     /// The sessions whose state is in cold storage, and what has moved; `None`: the data plane has no cold storage. O(1).

@@ -6,3 +6,4 @@ pub(crate) mod dormancy;
 pub(crate) mod dormant;
 mod handover;
 pub(crate) mod lease;
+mod usage_snapshot;

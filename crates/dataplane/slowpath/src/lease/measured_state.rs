@@ -125,6 +125,16 @@ impl MeasuredState {
         Ok(state)
     }
 
+    /// Measurements alone.
+    pub(crate) fn of_urrs(urrs: SortedMap<UrrId, UrrState>) -> Self {
+        Self { urrs, qers: SortedMap::new() }
+    }
+
+    /// The state of a URR; `None`: that of a new one.
+    pub(crate) fn urr(&self, id: UrrId) -> Option<&UrrState> {
+        self.urrs.get(&id)
+    }
+
     /// When the last packet arrived; `None`: there was none that a URR measures.
     pub fn last_packet(&self) -> Option<Time> {
         self.urrs.values().filter_map(UrrState::last_arrival).max()

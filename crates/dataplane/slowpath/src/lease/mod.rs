@@ -17,6 +17,7 @@ mod profile;
 mod record;
 mod rule_action;
 mod settle;
+mod usage_snapshot;
 
 pub use external_rules::{CounterReading, PacketCount, PlanPreview, Software};
 pub use grant::{Grant, MeterGrant};

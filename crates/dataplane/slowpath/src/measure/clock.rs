@@ -86,6 +86,18 @@ impl UsageTimer {
         Ok(Self { accumulated, running })
     }
 
+    /// It can have been read at a time not far from this one: no sum of its times overflows.
+    pub(super) fn is_plausible(&self, now: Time, longest: Span) -> bool {
+        let is_near = |at: Time| at.since(now).max(now.since(at)) <= longest;
+        self.accumulated <= longest
+            && self.running.is_none_or(|running| is_near(running.since) && is_near(running.last_packet))
+    }
+
+    /// At least so much was measured until now.
+    pub(super) fn reach(&mut self, total: Span, now: Time, measurement: TimeMeasurement) {
+        self.accumulated += total.saturating_sub(self.total(now, measurement));
+    }
+
     /// All the time measured until now.
     pub(super) fn total(&self, now: Time, measurement: TimeMeasurement) -> Span {
         self.accumulated + self.running.map_or(Span::ZERO, |running| running.measured(now, measurement))

@@ -127,7 +127,7 @@ impl Measurement {
         let running = &mut measurement.running;
         (running.first_packet, running.last_packet) = (state.first_packet, state.last_packet);
         if let Some((at, pdr)) = state.arrived {
-            measurement.traffic.start_unnamed(at, pdr);
+            measurement.traffic.resume(None, at, pdr);
             measurement.last_packet = Some(at);
         }
         measurement

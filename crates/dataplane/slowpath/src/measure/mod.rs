@@ -7,6 +7,7 @@ mod limits;
 mod measured_state;
 mod provision;
 mod report;
+mod snapshot;
 mod state;
 mod totals;
 mod traffic;
@@ -20,6 +21,7 @@ use clock::{TimeMeasurement, UsageTimer};
 use limits::Exhausted;
 pub(crate) use measured_state::UrrState;
 use report::UsagePart;
+pub(crate) use snapshot::{SnapshotReader, begin_snapshot};
 use totals::Totals;
 use traffic::Traffic;
 

@@ -49,9 +49,14 @@ impl Traffic {
         self.0.get(&None).map(|run| (run.last, run.pdr))
     }
 
-    /// Traffic without an application starts.
-    pub(super) fn start_unnamed(&mut self, last: Time, pdr: PdrId) {
-        self.0.insert(None, TrafficRun { last, pdr });
+    /// All of it: the application, when its last packet arrived, and the PDR of that packet.
+    pub(super) fn runs(&self) -> impl ExactSizeIterator<Item = (Option<&ApplicationId>, Time, PdrId)> {
+        self.0.iter().map(|(application, run)| (application.as_ref(), run.last, run.pdr))
+    }
+
+    /// Traffic goes on that has started elsewhere.
+    pub(super) fn resume(&mut self, application: Option<ApplicationId>, last: Time, pdr: PdrId) {
+        self.0.insert(application, TrafficRun { last, pdr });
     }
 
     /// When the first traffic will have paused for this long.

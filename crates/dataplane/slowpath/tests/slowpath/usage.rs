@@ -2,11 +2,12 @@
 
 use std::num::NonZeroU16;
 
-use causeway_dataplane::{Dataplane, Disposition, Event, Op, Usage};
+use causeway_dataplane::{Dataplane, Disposition, Event, Op, Plan, RestoredUrr, Usage};
 use causeway_model::{
     ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer,
     SessionChange, Urr, UrrPart, UsageLimits,
 };
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{QerId, ReportingTriggers as Trigger, Span, Time, UrrId, WallTime};
 use proptest::prelude::*;
 
@@ -37,6 +38,8 @@ enum Action {
     Gate(Gate),
     /// The last PDR is removed and created again.
     Dissociate,
+    /// A data plane of another host goes on, after so many nanoseconds.
+    TakeOver(u64),
 }
 
 fn octets(total: u64) -> Option<DirectionalLimit> {
@@ -120,6 +123,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => far.prop_map(Action::Far),
         1 => prop_oneof![Just(Gate::Open), Just(Gate::Closed)].prop_map(Action::Gate),
         1 => Just(Action::Dissociate),
+        2 => (0..4_000_000_000_u64).prop_map(Action::TakeOver),
     ]
 }
 
@@ -134,6 +138,8 @@ struct Fixture {
     reported: [u64; 3],
     /// Octets that passed while the URR with the quota was not paused.
     measured: u64,
+    /// Packets that data planes before this one have forwarded.
+    forwarded_before: u64,
     /// The end of the last report of the open URR.
     last_end: Option<Time>,
 }
@@ -147,6 +153,7 @@ impl Fixture {
             closed: false,
             reported: [0; 3],
             measured: 0,
+            forwarded_before: 0,
             last_end: None,
         };
         let open = Urr::new(OPEN, MeasurementMethod { volume: true, ..Default::default() });
@@ -199,6 +206,22 @@ impl Fixture {
         }
     }
 
+    /// The session goes on in another data plane. Buffered packets are lost.
+    fn take_over(&mut self, after: Span) {
+        self.events();
+        let rules = self.bench.plane.rules_of(SESSION).unwrap().clone();
+        let snapshot = self.bench.plane.usage_snapshot(self.bench.now, SESSION, Time::default());
+        self.forwarded_before += Dataplane::counters(&self.bench.plane).forwarded;
+        self.bench.now = self.bench.now + after;
+        self.bench.plane = SlowPath::new(topology(), Limits::default());
+        self.bench.plane.apply(self.bench.now, &Plan::install(SESSION, rules.clone())).unwrap();
+        let urrs: Vec<_> = rules.urrs.keys().map(|urr| RestoredUrr::unchanged(*urr)).collect();
+        if let Some(snapshot) = snapshot {
+            assert!(self.bench.plane.restore_usage(self.bench.now, SESSION, &snapshot, &urrs));
+        }
+        self.events();
+    }
+
     fn put_limited(&mut self, parts: &[UrrPart]) {
         let urr = limited_urr(self.quota, self.inactive);
         let mut ops = vec![Op::PutUrr(urr.into())];
@@ -212,7 +235,7 @@ impl Fixture {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    // Input: packets, pauses, thresholds of volume, time and events, periods, monitoring times, quotas, queries,
+    // Input: packets, take-overs by another data plane, pauses, thresholds of volume, time and events, periods, monitoring times, quotas, queries,
     //        buffering, gates, pauses of the measurement, in any order; at the end the session is removed.
     // Output: the reports of a URR that always measures add up to exactly what was forwarded, without gap or overlap;
     //         those of one that measures before QoS enforcement, to what was received. Of the one with a quota, never
@@ -255,6 +278,7 @@ proptest! {
                     fixture.closed = gate == Gate::Closed;
                     fixture.apply(vec![Op::PutQer(Qer { uplink: gate, downlink: gate, ..open_qer(1) }.into())]);
                 }
+                Action::TakeOver(nanos) => fixture.take_over(Span::from_nanos(nanos)),
                 Action::Dissociate => {
                     let waiting = Dataplane::counters(&fixture.bench.plane).buffered;
                     if waiting == 0 {
@@ -281,5 +305,5 @@ proptest! {
 /// User octets that were forwarded.
 fn forwarded(fixture: &Fixture) -> u64 {
     let counters = Dataplane::counters(&fixture.bench.plane);
-    counters.forwarded * PACKET
+    (fixture.forwarded_before + counters.forwarded) * PACKET
 }

@@ -162,6 +162,11 @@ metrics! {
     CHAIN_LAG: Gauge "causeway_chain_unacknowledged" [] "changes", "Changes that the standby has not acknowledged: their responses wait";
     CHAIN_MISSING: Gauge "causeway_chain_missing" [] "records", "Records that a joining member has not acknowledged";
     CHAIN_TAKEOVERS: Counter "causeway_chain_takeovers" [] "times", "Times that this process has become the primary";
+    CHAIN_USAGE_RECORDS: Gauge "causeway_chain_usage_records" [] "records",
+        "Records of usage that was measured since the last reports, each of up to 16 sessions";
+    CHAIN_USAGE_ROUNDS: Counter "causeway_chain_usage_rounds" [] "rounds", "Rounds through the usage of all sessions";
+    CHAIN_USAGE_ROUND: Gauge "causeway_chain_usage_round_seconds" [] "seconds",
+        "Time of the last round through the usage of all sessions: what was measured in so long, and is not acknowledged, is lost with the primary";
     CHAIN_REACHED: Gauge "causeway_chain_reached" ["what"] "flag",
         "1 while the coordinator, or the other member, was heard within half a second, otherwise 0";
     N4_LOST_DATAGRAMS: Counter "causeway_n4_lost_datagrams" [] "datagrams",

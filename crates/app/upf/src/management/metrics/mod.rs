@@ -364,6 +364,9 @@ impl Exposition {
         writer.single(&metric::CHAIN_LAG, chain.lag)?;
         writer.single(&metric::CHAIN_MISSING, chain.missing)?;
         writer.single(&metric::CHAIN_TAKEOVERS, chain.takeovers)?;
+        writer.single(&metric::CHAIN_USAGE_RECORDS, chain.usage_records)?;
+        writer.single(&metric::CHAIN_USAGE_ROUNDS, chain.usage_rounds)?;
+        writer.single(&metric::CHAIN_USAGE_ROUND, chain.usage_round as f64 / 1000.0)?;
         let reached = [("coordinator", chain.coordinator), ("peer", chain.peer)];
         writer.family(&metric::CHAIN_REACHED, reached.map(|(what, is)| (label("what", what), u64::from(is))))
     }

@@ -471,6 +471,12 @@ impl Smf {
         Session { up_seid: response.up_f_seid.unwrap().seid, cp_seid, uplink: created.unwrap() }
     }
 
+    /// A session whose uplink this URR measures.
+    pub fn establish_measured(&mut self, ue: Ipv4Addr, urr: CreateUrr<'static>) -> Session {
+        let measured = CreatePdr { urr_ids: [urr.urr_id].into(), ..uplink_pdr(ue) };
+        self.establish_with(measured, downlink_pdr(ue), Some(urr), None)
+    }
+
     /// Lets the downlink out to a gNB.
     pub fn forward(&mut self, session: Session, teid: Teid, gnb: Ipv4Addr) {
         self.lead(session, (FarId(2), DestinationInterface::Access), (teid, gnb), None);

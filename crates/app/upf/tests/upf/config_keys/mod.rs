@@ -133,7 +133,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: af_xdp, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
                 echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
-                offload: false, dataplane: slowpath, cold_storage: {idle_after: 7s}, chain: {member: 3, listen: '192.0.2.1:4', peer: '[2001:db8::7]:5', coordinator: 192.0.2.6, address: '192.0.2.8, 192.0.2.9', dev: 'eth0, eth1', timeout: 7s}, switch: {address: '[2001:db8::9]:9559', device_id: 2, election_id: 3, p4info: a, device_config: b, \
+                offload: false, dataplane: slowpath, cold_storage: {idle_after: 7s}, chain: {member: 3, listen: '192.0.2.1:4', peer: '[2001:db8::7]:5', coordinator: 192.0.2.6, address: '192.0.2.8, 192.0.2.9', dev: 'eth0, eth1', timeout: 7s, usage_interval: 8s}, switch: {address: '[2001:db8::9]:9559', device_id: 2, election_id: 3, p4info: a, device_config: b, \
                 copy_session: 4, cpu_port: 5, read_interval: 6s, counts_as_received: true, \
                 route: [{to: 192.0.2.0/24, of: tunnels, port: 7, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}], link: [{port: 9, software: 10}]}, hybrid: {promote_at: 2Gbps, demote_below: 3kbps, demote_after: 4s, capacity: 2, changes_per_second: 1, longest_stay: 7us, strict: true, \
                 read_interval: 1s, model: {timing: paper, faults: 5}}, xplane: {server: '[2001:db8::8]:9', ues: 1, flows: 2, idle_ues: 3, flow_age: 2m}, \

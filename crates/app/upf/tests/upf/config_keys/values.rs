@@ -129,6 +129,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.chain.address", "192.0.2.10, 192.0.2.11"),
     ("upf.chain.dev", "eth0"),
     ("upf.chain.timeout", "2s"),
+    ("upf.chain.usage_interval", "3s"),
     ("upf.workers.count", "2"),
     ("upf.workers.pin", "2"),
     ("upf.workers.busy_poll", "true"),

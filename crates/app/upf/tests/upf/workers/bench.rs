@@ -167,6 +167,7 @@ impl Bench {
                     return result;
                 }
                 Report::Event(event) => self.events.push(event),
+                Report::Usage(_) | Report::UsageRestored(_) => panic!("nobody asked for usage"),
                 Report::Stopped(_) => panic!("stopped"),
             }
         }

@@ -57,6 +57,8 @@ struct OutstandingRequest {
     number: RequestNumber,
     /// Its contents beside usage.
     contents: Vec<Report>,
+    /// The number of its transaction; `None`: it was not sent.
+    sequence: Option<u32>,
 }
 
 impl Queue {
@@ -98,7 +100,7 @@ impl Queue {
         }
         self.last = self.last.wrapping_add(1);
         let notified = request.iter().filter(|report| !report.is_usage()).cloned().collect();
-        self.outstanding.push(OutstandingRequest { number: self.last, contents: notified });
+        self.outstanding.push(OutstandingRequest { number: self.last, contents: notified, sequence: None });
         Some((self.last, request))
     }
 
@@ -135,6 +137,33 @@ impl Queue {
             self.waiting.push_front(Report::DownlinkData(DownlinkData { dscp: None, ..data }));
         }
         true
+    }
+
+    /// A request was sent under the number of this transaction.
+    pub(super) fn sent(&mut self, number: RequestNumber, sequence: u32) {
+        if let Some(open) = self.outstanding.iter_mut().find(|open| open.number == number) {
+            open.sequence = Some(sequence);
+        }
+    }
+
+    /// A request of another member of a chain is in flight. Returns its number here.
+    pub(super) fn resume(&mut self, sequence: u32) -> RequestNumber {
+        self.last = self.last.wrapping_add(1);
+        let open = OutstandingRequest { number: self.last, contents: Vec::new(), sequence: Some(sequence) };
+        self.outstanding.push(open);
+        self.last
+    }
+
+    /// The transactions of the requests in flight.
+    pub(super) fn sequences(&self) -> impl Iterator<Item = u32> {
+        self.outstanding.iter().filter_map(|open| open.sequence)
+    }
+
+    /// Usage that was not sent, one item for each report.
+    pub(super) fn unsent_usage(&self) -> impl Iterator<Item = &Vec<Usage>> {
+        self.waiting
+            .iter()
+            .filter_map(|report| if let Report::Usage(parts) = report { Some(parts) } else { None })
     }
 
     /// This request got its response or was given up: another may be sent.

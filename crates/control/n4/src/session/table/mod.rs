@@ -104,6 +104,11 @@ impl Sessions {
         self.changed.get_or_insert_default();
     }
 
+    /// Whether changes are recorded.
+    pub(super) const fn records_changes(&self) -> bool {
+        self.changed.is_some()
+    }
+
     /// The index of the next session that may have changed.
     pub(crate) fn next_changed(&mut self) -> Option<u32> {
         self.changed.as_mut()?.pop_front()
@@ -116,6 +121,13 @@ impl Sessions {
             && changed.back() != Some(&index)
         {
             changed.push_back(index);
+        }
+    }
+
+    /// Something about this session has changed that its record contains.
+    pub(crate) fn has_changed(&mut self, seid: Seid) {
+        if let Some(index) = self.index_of(seid).filter(|_| self.records_changes()) {
+            self.touch(index);
         }
     }
 
@@ -247,6 +259,11 @@ impl Sessions {
     pub(super) fn index_of(&self, seid: Seid) -> Option<u32> {
         let last = self.last.load(Relaxed);
         if self.is_at(last, seid) { Some(last) } else { self.find(seid) }
+    }
+
+    /// The index of a session.
+    pub(crate) fn index(&self, seid: Seid) -> Option<u32> {
+        self.index_of(seid)
     }
 
     #[inline]
@@ -415,6 +432,7 @@ impl Sessions {
     #[inline]
     pub(super) fn start(&mut self, purpose: PlanPurpose, planned: PlannedChange) -> Option<(ApplyId, Plan)> {
         let PlannedChange { plan, pending } = planned;
+        self.expect_marks(&plan);
         let id = self.begin(plan.session, InFlight { purpose, change: pending })?;
         Some((id, plan))
     }

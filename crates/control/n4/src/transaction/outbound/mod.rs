@@ -182,6 +182,28 @@ impl<P: Aim> Outbound<P> {
         Ok(bytes)
     }
 
+    /// Stores a request that another member of a chain has sent, or was about to send, under the same number: as if it were sent now for the first time.
+    /// `false`: another one has the number.
+    pub(crate) fn resume(
+        &mut self,
+        now: Time,
+        policy: Retransmission,
+        request: Request<P>,
+        (sequence, bytes): (u32, Vec<u8>),
+    ) -> bool {
+        let is_free = sequence <= SEQUENCE_MASK && !self.pending.contains_key(&sequence);
+        if is_free {
+            self.insert(sequence, Pending::new(now, policy, request, bytes));
+        }
+        is_free
+    }
+
+    /// The destination and the octets of the request with this number.
+    pub(crate) fn request(&self, sequence: u32) -> Option<(SocketAddr, &[u8])> {
+        let pending = self.pending.get(&sequence)?;
+        Some((pending.to, &pending.bytes))
+    }
+
     /// Ends the request that this response answers. Returns its purpose and the IEs left out of it; `None` if there is
     /// no such request.
     ///

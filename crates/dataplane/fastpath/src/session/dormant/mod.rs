@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::{HashIndex, Prefaulter, Probe, Release, Tail, fit};
-use causeway_model::{ProfileTransition, ProfiledSession, SessionParams};
+use causeway_model::{ProfileTransition, ProfiledSession, SessionParams, SessionProfile};
 use causeway_slowpath::lease::MeasuredState;
 use causeway_types::{DualIp, FTeid, FTeidV4, SNssai, Seid, Teid, Time};
 
@@ -302,6 +302,20 @@ impl DormantSessions {
         let end = self.records.len() as u32;
         while self.free.pop_if(|slot| *slot >= end).is_some() {}
         fit(&mut self.free);
+    }
+
+    /// When a dormant session was established, its profile, and its state if it was active and that is in memory. `None`: it is not dormant.
+    pub(crate) fn state_of(&self, seid: Seid) -> Option<(Time, &SessionProfile, Option<&PriorState>)> {
+        let record = self.records.get(self.slot_of(seid)? as usize)?;
+        Some((record.since, &self.profiles.get(record.profile)?.profile, record.prior.as_deref()))
+    }
+
+    /// A dormant session that was never active goes on with this state. `false`: there is no such session.
+    pub(crate) fn set_prior(&mut self, seid: Seid, prior: PriorState) -> bool {
+        let Some(slot) = self.slot_of(seid).filter(|slot| self.is_never_active(*slot)) else { return false };
+        let Some(record) = self.records.get_mut(slot as usize) else { return false };
+        record.prior = Some(Box::new(prior));
+        true
     }
 
     /// The establishment time of a dormant session.

@@ -9,7 +9,7 @@ mod profile_cache;
 use std::sync::Arc;
 
 use causeway_slowpath::lease::{ForwardedUsage, Grant, GrantKey, MeterState, RuleUsage};
-use causeway_types::{Direction, QerId, Teid, Time};
+use causeway_types::{Direction, PdrId, QerId, Teid, Time};
 use thin_vec::ThinVec;
 
 use crate::table::FlowTable;
@@ -54,6 +54,24 @@ pub(crate) struct SharedRate {
     entry: u32,
     /// Whether the tokens in the flow entry's bucket are a grant. Otherwise the slow path has the current ones.
     is_granted: bool,
+}
+
+impl LeasedRule {
+    /// What packets have used of the grant, with packets and octets that were dropped; `None`: nothing.
+    fn usage(&self, pdr: PdrId, account: &Account, (packets, octets): (u64, u64)) -> Option<RuleUsage> {
+        let is_used = account.packets > 0 || packets > 0 || account.updated != self.granted_at;
+        (self.granted > 0 && is_used).then(|| RuleUsage {
+            pdr,
+            last_arrival: Time::from_nanos(account.updated),
+            passed: (account.packets > 0).then(|| ForwardedUsage {
+                packets: account.packets.into(),
+                octets: self.granted - account.budget - octets,
+                last: Time::from_nanos(account.last_pass),
+            }),
+            dropped_packets: packets,
+            dropped_octets: octets,
+        })
+    }
 }
 
 impl SharedRate {
@@ -176,30 +194,35 @@ impl Lease {
         self.is_granted = true;
     }
 
+    /// What packets have used of the grants so far.
+    pub(crate) fn spent(&self, table: &FlowTable) -> Vec<RuleUsage> {
+        let Some(profile) = self.profile.as_deref().filter(|_| self.is_granted) else { return Vec::new() };
+        let of = |rule: &LeasedRule| {
+            let pdr = profile.key(rule.rule)?.pdr;
+            let (account, packets, octets) = match rule.place {
+                AccountLocation::Entry(number) => (&table.entry(number)?.account, 0, 0),
+                AccountLocation::RuleEntry(number) => {
+                    let entry = table.rule(number)?;
+                    (&entry.account, entry.dropped_packets.into(), entry.dropped_octets)
+                }
+            };
+            rule.usage(pdr, account, (packets, octets))
+        };
+        self.rules.iter().filter_map(of).collect()
+    }
+
     /// Revokes the grants, and returns their use.
     pub(crate) fn revoke(&mut self, table: &mut FlowTable) -> (Vec<RuleUsage>, Vec<MeterState>) {
         let (mut spent, mut meters) = (Vec::new(), Vec::new());
         let profile = self.profile.as_deref();
         for rule in &mut self.rules {
             let Some(key) = profile.and_then(|profile| profile.key(rule.rule)) else { continue };
-            let granted = std::mem::take(&mut rule.granted);
-            let (packets, octets) = dropped(table, rule.place);
-            let Some(account) = account(table, rule.place).filter(|_| granted > 0) else { continue };
-            let passed = granted - std::mem::take(&mut account.budget) - octets;
-            if account.packets == 0 && packets == 0 && account.updated == rule.granted_at {
-                continue;
-            }
-            spent.push(RuleUsage {
-                pdr: key.pdr,
-                last_arrival: Time::from_nanos(account.updated),
-                passed: (account.packets > 0).then_some(ForwardedUsage {
-                    packets: account.packets.into(),
-                    octets: passed,
-                    last: Time::from_nanos(account.last_pass),
-                }),
-                dropped_packets: packets,
-                dropped_octets: octets,
-            });
+            let dropped = dropped(table, rule.place);
+            let Some(account) = account(table, rule.place).filter(|_| rule.granted > 0) else { continue };
+            let usage = rule.usage(key.pdr, account, dropped);
+            (rule.granted, account.budget) = (0, 0);
+            let Some(usage) = usage else { continue };
+            spent.push(usage);
             meters.extend(rule.rate_qer.map(|qer| bucket(qer, key.direction, account)));
         }
         self.is_granted = false;

@@ -3,6 +3,7 @@ mod dormant_again;
 mod handover;
 mod prefetch;
 mod unknown_destinations;
+mod usage_snapshot;
 
 use std::net::Ipv4Addr;
 

@@ -1,16 +1,22 @@
 //! The primary of a chain: what N4 changes is recorded, and datagrams wait until the standby has it.
 //!
-//! A key is one octet for its kind, then: nothing for the UPF itself, the Node ID of an association, or the index of a session.
+//! A key is one octet for its kind, then: nothing for the UPF itself, the Node ID of an association, the index of a session, or the number of a block of sessions
+//! whose usage the record has.
+
+mod usage;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use causeway_chain::Octets;
 use causeway_n4::N4;
-use causeway_types::{NodeId, NtpSeconds, Time, Transfer};
+use causeway_types::{NodeId, NtpSeconds, Seid, Span, Time, Transfer};
 use tracing::{info, warn};
 
-use crate::chain::{ChainHead, ChainView, Change, Record};
+use crate::chain::{ChainHead, ChainStatus, Change, Record};
+use crate::worker::RestoredUsage;
+use usage::{ChangedBlock, UsageSnapshots};
 
 /// Datagrams that wait, at most. SMFs repeat what gets no response.
 const MAX_HELD: usize = 1 << 17;
@@ -19,6 +25,10 @@ const MAX_HELD: usize = 1 << 17;
 const UPF: u8 = 0;
 const ASSOCIATION: u8 = 1;
 const SESSION: u8 = 2;
+const USAGE: u8 = 3;
+
+/// Sessions whose usage a packet thread restores at a time.
+const RESTORED_AT_ONCE: usize = 256;
 
 /// What all primaries of a chain have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,10 +71,14 @@ pub(super) struct Replication {
     associations: BTreeMap<NodeId, Vec<u8>>,
     /// By session index: there is a record of an established session.
     is_known: Vec<bool>,
+    usage: UsageSnapshots,
+    /// Usage of the earlier primary, until the data plane has its sessions.
+    to_restore: Vec<RestoredUsage>,
 }
 
 impl Replication {
-    pub(super) fn new(head: ChainHead) -> Self {
+    /// `interval`: how often usage is recorded; zero: never.
+    pub(super) fn new(head: ChainHead, interval: Span) -> Self {
         Self {
             head,
             made: 0,
@@ -72,6 +86,8 @@ impl Replication {
             held: VecDeque::new(),
             associations: BTreeMap::new(),
             is_known: Vec::new(),
+            usage: UsageSnapshots::new(interval),
+            to_restore: Vec::new(),
         }
     }
 
@@ -84,17 +100,27 @@ impl Replication {
         self.restore(now, n4, &records);
     }
 
-    /// The data plane has the sessions of the earlier primary, but for those that it refused. Changes are recorded from now on.
-    pub(super) fn restored(&mut self, n4: &mut N4) {
+    /// The data plane has the sessions of the earlier primary, but for those that it refused. Changes are recorded from now on. Returns usage for the data
+    /// plane, a part of the sessions each.
+    pub(super) fn record_changes(&mut self, n4: &mut N4) -> Vec<Arc<[RestoredUsage]>> {
         for index in 0..self.is_known.len() as u32 {
             let was_known = self.is_known.get(index as usize) == Some(&true);
             if was_known && n4.sessions_in(index..index + 1).next().is_none() {
                 self.set_known(index, false);
-                self.record(key_of(index), None);
+                self.record(key_of(SESSION, index), None);
             }
         }
         n4.record_changes();
-        info!("chain: the data plane has the sessions after {} ms", self.head.since.elapsed().as_millis());
+        let usage = std::mem::take(&mut self.to_restore);
+        usage.chunks(RESTORED_AT_ONCE).map(Arc::from).collect()
+    }
+
+    /// The data plane has all of the earlier primary; so many sessions go on with their usage.
+    pub(super) fn restored(&self, with_usage: usize) {
+        let millis = self.head.since.elapsed().as_millis();
+        info!(
+            "chain: the data plane has the sessions after {millis} ms, {with_usage} of them go on with their usage"
+        );
     }
 
     fn restore(&mut self, now: Time, n4: &mut N4, records: &[Record]) {
@@ -128,14 +154,58 @@ impl Replication {
                 let _ = n4.restore_response(now, &response);
             }
         }
+        for record in of_kind(USAGE) {
+            if let (Some(block), Some(state)) = (index_of(&record.key), &record.state) {
+                self.to_restore.extend(self.usage.restore(now, n4, block, state));
+            }
+        }
         let (associations, millis) = (self.associations.len(), self.head.since.elapsed().as_millis());
         info!(
             "chain: {associations} associations and {restored} sessions continue, {lost} are lost; planned after {millis} ms"
         );
     }
 
-    pub(super) fn view(&self) -> ChainView {
-        self.head.view()
+    /// The state of the chain.
+    pub(super) fn status(&self) -> ChainStatus {
+        ChainStatus {
+            usage_records: self.usage.records() as u64,
+            usage_round: self.usage.last_round().as_millis() as u64,
+            usage_rounds: self.usage.rounds(),
+            ..self.head.view().status()
+        }
+    }
+
+    /// When [`Replication::ask_for_usage`] has something to do.
+    pub(super) fn next_usage_step(&self) -> Option<Time> {
+        self.usage.next_step()
+    }
+
+    /// The sessions of which packet threads are to send snapshots now, each with the time of its last one.
+    pub(super) fn ask_for_usage(&mut self, now: Time, n4: &N4) -> Arc<[(Seid, Time)]> {
+        let (sessions, gone) = self.usage.ask(now, n4, self.made.saturating_sub(self.acknowledged));
+        self.record_usage(gone);
+        sessions.into()
+    }
+
+    /// So many packet threads were asked.
+    pub(super) const fn asked_for_usage(&mut self, threads: usize) {
+        self.usage.asked(threads);
+    }
+
+    /// A packet thread has sent these snapshots.
+    pub(super) fn usage_measured(&mut self, n4: &N4, snapshots: Vec<(Seid, Vec<u8>)>) {
+        let changed = self.usage.answered(n4, snapshots);
+        self.record_usage(changed);
+    }
+
+    fn record_usage(&mut self, changed: Vec<ChangedBlock>) {
+        for (block, state) in changed {
+            self.put(Change {
+                key: key_of(USAGE, block),
+                state,
+                responses: Vec::<Vec<u8>>::new().to_octets().into(),
+            });
+        }
     }
 
     /// Records what has changed in N4 since the last call.
@@ -146,11 +216,12 @@ impl Replication {
         let responses: Vec<Vec<u8>> = std::iter::from_fn(|| n4.next_response()).collect();
         let mut last = None;
         while let Some(index) = n4.next_changed_session() {
+            self.usage.changed(index);
             let state = n4.session_record(index);
             let was_known = self.is_known.get(index as usize) == Some(&true);
             if state.is_some() || was_known {
                 self.set_known(index, state.is_some());
-                if let Some((key, state)) = last.replace((key_of(index), state)) {
+                if let Some((key, state)) = last.replace((key_of(SESSION, index), state)) {
                     self.record(key, state);
                 }
             }
@@ -185,7 +256,11 @@ impl Replication {
     /// Records a change, from which these responses follow.
     fn record_with(&mut self, key: Octets, state: Option<Vec<u8>>, responses: Vec<Vec<u8>>) {
         let responses = responses.to_octets().into();
-        self.head.record(Change { key, state: state.map(Into::into), responses });
+        self.put(Change { key, state: state.map(Into::into), responses });
+    }
+
+    fn put(&mut self, change: Change) {
+        self.head.record(change);
         self.made += 1;
     }
 
@@ -229,8 +304,8 @@ impl Replication {
     }
 }
 
-fn key_of(index: u32) -> Octets {
-    let mut key = vec![SESSION];
+fn key_of(kind: u8, index: u32) -> Octets {
+    let mut key = vec![kind];
     index.put(&mut key);
     key.into()
 }
@@ -244,3 +319,6 @@ fn association_key(node: &NodeId) -> Octets {
     node.put(&mut key);
     key.into()
 }
+
+#[cfg(test)]
+mod tests;
