@@ -197,7 +197,7 @@ impl<'h, S: Sink> Reading<'h, S> {
 
     async fn registers(&mut self, asked: &RegisterEntry) -> Result<Result<(), Refusal>, Status> {
         if !self.reads_registers {
-            return Ok(Err(Refusal::new(Code::Unimplemented, "registers are not read")));
+            return Err(Status::unimplemented("registers are not read"));
         }
         let schema = Arc::clone(&self.schema);
         let id = asked.register_id;
