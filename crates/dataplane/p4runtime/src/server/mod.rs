@@ -282,6 +282,7 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::info::Addresses;
 
     // Input:  each profile; in `thesis` a frame of a VXLAN segment that has no row, before and after the value set of the underlay has the address
     //         that it is for.
