@@ -283,22 +283,22 @@ mod tests {
         for apart in [false, true] {
             let mut marks = UsageMarks::default();
             let snapshot = marks.clone();
-            let removal = SessionChange::Update(vec![Op::RemoveUrr(UrrId(1))].into());
+            let removal = SessionChange::Update(vec![Op::RemoveUrr(UrrId(1))]);
             marks.apply(&MarkChange::of(&removal, |id| Some(urr(id.0))));
             if apart {
                 marks.apply(&[]);
             }
-            let creation = SessionChange::Update(vec![Op::PutUrr(urr(1).into())].into());
+            let creation = SessionChange::Update(vec![Op::PutUrr(urr(1).into())]);
             marks.apply(&MarkChange::of(&creation, |id| (id != UrrId(1)).then(|| urr(id.0))));
             let renewed = [UrrPart::VolumeQuota].into();
             let renewal = vec![Op::RenewUrr { urr: UrrId(2), parts: renewed }];
-            marks.apply(&MarkChange::of(&SessionChange::Update(renewal.into()), |id| Some(urr(id.0))));
+            marks.apply(&MarkChange::of(&SessionChange::Update(renewal), |id| Some(urr(id.0))));
             assert_eq!(goes_on(&marks, &snapshot), [(2, None, false, true)]);
             let limited = Urr {
                 thresholds: causeway_model::UsageLimits { events: Some(7), ..Default::default() },
                 ..urr(2)
             };
-            let update = SessionChange::Update(vec![Op::PutUrr(limited.into())].into());
+            let update = SessionChange::Update(vec![Op::PutUrr(limited.into())]);
             marks.apply(&MarkChange::of(&update, |id| Some(urr(id.0))));
             assert_eq!(goes_on(&marks, &snapshot), [(2, None, true, true)]);
         }
