@@ -11,7 +11,7 @@ use causeway_dataplane::{PacketEngine, Topology};
 use causeway_p4runtime::client::{self, P4Runtime};
 use causeway_p4runtime::server::{self, ModelSwitch, PROFILES};
 use causeway_switch::Count;
-use causeway_switch::backend::{InProcess, WithPorts};
+use causeway_switch::backend::{InProcess, UNDERLAY, WithPorts};
 use causeway_switch::driver::{Link, Outcome, Program, Request, SwitchDriver, Ticket};
 use causeway_types::Time;
 use tempfile::NamedTempFile;
@@ -75,6 +75,7 @@ impl Way {
         let options = client::Options {
             deadline: LONG,
             longest_pause: Duration::from_millis(100),
+            underlay: vec![UNDERLAY],
             ..client::Options::new(address.to_string(), file.path())
         };
         let driver = Some(P4Runtime::connect(options, None).unwrap());

@@ -137,8 +137,8 @@ pub(super) fn local_config(program: &Program, topology: Topology, limits: Limits
     }
 }
 
-/// The address of both ends of segments in process: a dummy, which no host has (RFC 7600).
-const UNDERLAY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
+/// The address of both ends of segments between ports in process and the switch: a dummy, which no host has (RFC 7600). VXLAN arrives there.
+pub const UNDERLAY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8));
 
 /// Several data networks are in segments each, if the program has them: otherwise the switch could not tell their packets apart.
 fn segments(program: &Program, topology: &Topology) -> Vec<Segment> {

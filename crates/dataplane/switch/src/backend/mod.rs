@@ -74,7 +74,7 @@ pub use drops::Drops;
 pub use firewall::{FirewallError, check_firewall};
 pub use in_process::{InProcess, InProcessError, WithPorts};
 pub use layout::UnknownLayout;
-pub use local_model::LocalSwitch;
+pub use local_model::{LocalSwitch, UNDERLAY};
 pub use notice::Notice;
 pub use operation::{Operation, Progress};
 pub use placement::Places;
