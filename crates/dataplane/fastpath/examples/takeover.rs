@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted = std::env::args().nth(1).map_or(Ok(100_000), |text| text.parse::<u32>())?;
     let is_different = std::env::args().nth(2).is_some_and(|word| word == "different");
     let mut first = n4(wanted)?;
-    first.record_changes();
+    first.record_changes(NOW);
     let setup = AssociationSetupRequest::new(NodeId::Ip(SMF.into()), RecoveryTimeStamp(NtpSeconds(1000)));
     ask(&mut first, None, 0, setup.into())?;
     for number in 1..=wanted {

@@ -684,17 +684,18 @@ impl Control {
     /// Records what has changed in N4. Nothing is sent before.
     fn replicate(&mut self) {
         let Some(replication) = &mut self.replication else { return };
+        // Before the outputs are taken: reports have waited for it.
+        if self.restoring == Restoring::Sessions && self.n4.plans_in_flight() == 0 {
+            let usage = replication.record_changes(self.clock.now(), &mut self.n4);
+            let awaited = usage.iter().map(|some| self.worker.restore_usage(some)).sum();
+            self.restoring = Restoring::Usage { awaited, sessions: 0 };
+        }
         let mut looks_at_associations = false;
         while let Some(output) = self.n4.poll_output() {
             looks_at_associations |= matches!(output, Output::Send { .. } | Output::Notice(_));
             self.left.push_back(output);
         }
         replication.follow(&mut self.n4, looks_at_associations);
-        if self.restoring == Restoring::Sessions && self.n4.plans_in_flight() == 0 {
-            let usage = replication.record_changes(&mut self.n4);
-            let awaited = usage.iter().map(|some| self.worker.restore_usage(some)).sum();
-            self.restoring = Restoring::Usage { awaited, sessions: 0 };
-        }
         // No datagram has been received before.
         if let Restoring::Usage { awaited: 0, sessions } = self.restoring {
             self.restoring = Restoring::No;

@@ -14,6 +14,7 @@ mod shutdown;
 mod smf_sets;
 mod transfer;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ pub struct N4 {
     associations: Associations,
     sessions: Sessions,
     reports: Reports,
+    /// The sessions whose reports wait until changes are recorded; `None`: they do not wait.
+    unrecorded_reports: Option<BTreeSet<Seid>>,
     pfds: Pfds,
     templates: ResponseTemplates,
     load: LoadControl,
@@ -84,6 +87,7 @@ impl N4 {
             associations: Associations::new(Arc::clone(&config), recovery, features),
             sessions,
             reports: Reports::new(&config),
+            unrecorded_reports: None,
             path_search: PathSearch::default(),
             pfds: Pfds::default(),
             templates: ResponseTemplates::default(),

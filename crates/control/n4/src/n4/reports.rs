@@ -45,9 +45,14 @@ impl N4 {
     }
 
     /// Sends the next reports of a session, if it is established, has no plan in flight, and few requests in flight.
-    /// While a plan is in flight reports are queued, so that the numbers of usage reports keep their order.
+    /// While a plan is in flight reports are queued, so that the numbers of usage reports keep their order; and those of restored sessions until
+    /// changes are recorded, so that another member knows the numbers of their requests.
     pub(crate) fn send_reports(&mut self, now: Time, seid: Seid) {
         if self.reports.is_empty(seid) {
+            return;
+        }
+        if let Some(waiting) = &mut self.unrecorded_reports {
+            waiting.insert(seid);
             return;
         }
         let Some((association, session)) = self.sessions.reporting(seid) else { return };

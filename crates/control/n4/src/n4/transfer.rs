@@ -50,10 +50,13 @@ impl N4 {
         self.load = LoadControl::new(&self.config, start.0);
     }
 
-    /// Records changes from now on: [`N4::next_changed_session`] and [`N4::next_response`].
-    pub fn record_changes(&mut self) {
+    /// Records changes from now on: [`N4::next_changed_session`] and [`N4::next_response`]. Reports of restored sessions have waited for it.
+    pub fn record_changes(&mut self, now: Time) {
         self.sessions.record_changes();
         self.out.keep_responses();
+        for seid in self.unrecorded_reports.take().into_iter().flatten() {
+            self.send_reports(now, seid);
+        }
     }
 
     /// The index of a session that has changed or ended since the last call for it; `None`: no more. Ask after each input,
@@ -123,7 +126,7 @@ impl N4 {
     }
 
     /// Restores a session of another member: the data plane gets a plan. Restore associations first, then the sessions in the
-    /// order of their indices, then their last responses, all before any datagram.
+    /// order of their indices, then their last responses, all before any datagram. No session reports before [`N4::record_changes`].
     ///
     /// # Errors
     /// The session cannot be restored, and does not exist.
@@ -132,6 +135,7 @@ impl N4 {
         let Some(association) = self.associations.of_node(&record.node) else {
             return Err(RestoreError::NoAssociation(record.node));
         };
+        self.unrecorded_reports.get_or_insert_default();
         let (seid, reports) = (record.seid(), std::mem::take(&mut record.reports));
         let change = self.sessions.restore(now, record, association)?;
         self.reports.resume(now, (seid, association), reports, &mut self.transactions);

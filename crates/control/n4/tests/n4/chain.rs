@@ -30,7 +30,7 @@ impl Records {
 
 fn first() -> (TestN4, Smf) {
     let mut n4 = TestN4::new();
-    n4.n4.record_changes();
+    n4.n4.record_changes(n4.now);
     let mut smf = Smf::new(10);
     n4.associate(&mut smf);
     (n4, smf)
@@ -50,6 +50,8 @@ fn second(before: &TestN4, records: &Records) -> TestN4 {
     for octets in &records.responses {
         n4.n4.restore_response(n4.now, octets).unwrap();
     }
+    n4.drain();
+    n4.n4.record_changes(n4.now);
     n4.drain();
     n4
 }
@@ -119,7 +121,7 @@ fn sessions_go_on() {
 
 // Input:  a session with a report that is sent and not answered, and usage that waits while a modification is in the data plane; another member with the record.
 //         The SMF answers the report there. Then the record of the first is restored once more, after the answer.
-// Output: the same octets after the first wait, so that the SMF counts nothing twice; then the usage that waited, with the next number. Once answered,
+// Output: the same octets after the first wait, so that the SMF counts nothing twice; the usage that waited, with the next number, once changes are recorded. Once answered,
 //         nothing is sent again.
 #[test]
 fn reports_without_a_response_go_on() {
@@ -132,6 +134,7 @@ fn reports_without_a_response_go_on() {
     n4.uses(seid, 500);
     let records = Records::of(&mut n4);
     let mut other = second(&n4, &records);
+    assert_eq!(other.n4.next_changed_session(), Some(0), "the request for what waited is recorded");
     other.pass(Span::from_secs(2));
     let sent: Vec<Vec<u8>> = other.sent.drain(..).map(|(_, bytes)| bytes).collect();
     assert_eq!(sent.iter().filter(|bytes| **bytes == report.bytes).count(), 1);

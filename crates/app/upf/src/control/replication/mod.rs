@@ -102,7 +102,7 @@ impl Replication {
 
     /// The data plane has the sessions of the earlier primary, but for those that it refused. Changes are recorded from now on. Returns usage for the data
     /// plane, a part of the sessions each.
-    pub(super) fn record_changes(&mut self, n4: &mut N4) -> Vec<Arc<[RestoredUsage]>> {
+    pub(super) fn record_changes(&mut self, now: Time, n4: &mut N4) -> Vec<Arc<[RestoredUsage]>> {
         for index in 0..self.is_known.len() as u32 {
             let was_known = self.is_known.get(index as usize) == Some(&true);
             if was_known && n4.sessions_in(index..index + 1).next().is_none() {
@@ -110,7 +110,7 @@ impl Replication {
                 self.record(key_of(SESSION, index), None);
             }
         }
-        n4.record_changes();
+        n4.record_changes(now);
         let usage = std::mem::take(&mut self.to_restore);
         usage.chunks(RESTORED_AT_ONCE).map(Arc::from).collect()
     }

@@ -266,7 +266,7 @@ impl World {
             let applied = world.plane.apply(now, &plan);
             world.n4.applied(now, id, applied);
         }
-        for usage in world.replication.record_changes(&mut world.n4) {
+        for usage in world.replication.record_changes(now, &mut world.n4) {
             for RestoredUsage { session, snapshot, urrs } in usage.iter() {
                 assert!(world.plane.restore_usage(now, *session, snapshot, urrs));
             }
