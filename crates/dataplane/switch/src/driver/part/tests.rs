@@ -16,7 +16,7 @@ use crate::model::{Model, Timing};
 const NOW: Time = Time::from_secs(1_700_000_000);
 
 fn program() -> Program {
-    Program::from(&profiles::HIP4_HYBRID)
+    Program::from(&profiles::HIP4_HYBRID_VXLAN)
 }
 
 /// An empty switch.
@@ -65,10 +65,10 @@ fn entry(table: &str, fields: Vec<FieldMatch>, action: &str, parameters: Vec<u12
     Entry { key, action: program.action_named(action).unwrap().id, parameters }
 }
 
-/// A route to this port.
+/// A route to this port, outside of segments.
 fn route(port: u128) -> Entry {
-    let fields = vec![FieldMatch::Lpm { value: 0xcb00_7100, prefix: 24 }];
-    entry(table::NETWORK_LPM, fields, action::HOP, vec![port, 1, 2])
+    let fields = vec![FieldMatch::Exact(0), FieldMatch::Lpm { value: 0xcb00_7100, prefix: 24 }];
+    entry(table::NETWORK_LPM, fields, action::HOP, vec![port, 1, 2, 0])
 }
 
 /// The packets of this TEID have that rule.
