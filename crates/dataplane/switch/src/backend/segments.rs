@@ -65,12 +65,12 @@ pub enum SegmentError {
         remote: IpAddr,
     },
     /// There are more than it has numbers or entries for.
-    #[error("{needed} segments: the switch's program has space for {room}")]
+    #[error("{needed} segments: the switch's program has space for {available}")]
     TooMany {
         /// Segments of the configuration.
         needed: usize,
         /// Segments that are possible.
-        room: usize,
+        available: usize,
     },
 }
 
@@ -166,9 +166,9 @@ pub(super) fn check(layout: &Layout, segments: &[Segment]) -> Result<(), Segment
     }
     let tables = [table::VXLAN_ARRIVALS, table::VXLAN_DEPARTURES].map(|name| layout.table(name));
     let [Some(arrivals), Some(departures)] = tables else { return Err(SegmentError::NoTables) };
-    let room = arrivals.size.min(departures.size).min(usize::from(ACCESS) - 1);
-    if segments.len() > room {
-        return Err(SegmentError::TooMany { needed: segments.len(), room });
+    let available = arrivals.size.min(departures.size).min(usize::from(ACCESS) - 1);
+    if segments.len() > available {
+        return Err(SegmentError::TooMany { needed: segments.len(), available });
     }
     let bits = if arrivals.keys.iter().any(|key| key.width == 128) { 128 } else { 32 };
     let fits = |segment: &&Segment| [segment.local, segment.remote].iter().all(|end| width(*end) == bits);

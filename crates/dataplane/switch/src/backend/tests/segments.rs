@@ -156,7 +156,7 @@ fn segments_that_do_not_fit_are_refused() {
     let layout = |contract: &Contract| Layout::new(&Program::from(contract)).unwrap();
     let with = layout(&profiles::HIP4_VXLAN);
     let many = vec![segment(SegmentOf::Access, 1, false); 255];
-    assert_eq!(check(&with, &many), Err(SegmentError::TooMany { needed: 255, room: 254 }));
+    assert_eq!(check(&with, &many), Err(SegmentError::TooMany { needed: 255, available: 254 }));
     let [_, remote] = ends(true);
     let other = [segment(SegmentOf::Access, 8, true)];
     assert_eq!(check(&with, &other), Err(SegmentError::Underlay { vni: 8, remote }));
