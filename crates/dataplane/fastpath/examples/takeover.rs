@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let octets: usize = records.iter().map(Vec::len).sum();
 
     let mut second = n4(wanted)?;
-    second.number_from(NtpSeconds(3_900_000_009));
+    second.number_from(NtpSeconds(3_900_000_009), 2);
     let mut plane = FastPath::new(topology()?, Limits { max_sessions: wanted, ..Limits::default() })?;
     let begin = cpu_time()?;
     for octets in &associations {

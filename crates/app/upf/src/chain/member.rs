@@ -176,11 +176,19 @@ pub struct ChainMember {
 #[derive(Debug, Default)]
 struct Shared {
     status: Mutex<ChainStatus>,
-    /// What the new primary begins with, and when it became the primary.
-    takeover: Mutex<Option<(Instant, Vec<Record>)>>,
+    takeover: Mutex<Option<Takeover>>,
     /// Changes that were made, and acknowledged.
     made: AtomicU64,
     acknowledged: AtomicU64,
+}
+
+/// What a new primary begins with.
+#[derive(Debug)]
+struct Takeover {
+    /// When this member became the primary, and the epoch that began with it.
+    since: Instant,
+    epoch: u32,
+    records: Vec<Record>,
 }
 
 /// The primary's access to the chain.
@@ -192,8 +200,9 @@ pub(crate) struct ChainHead {
     shared: Arc<Shared>,
     /// What was recorded before.
     pub(crate) records: Vec<Record>,
-    /// When this member became the primary.
+    /// When this member became the primary, and the epoch that began with it.
     pub(crate) since: Instant,
+    pub(crate) epoch: u32,
 }
 
 /// The state of the chain, from any thread.
@@ -229,7 +238,8 @@ impl ChainHead {
     pub(crate) fn detached(records: Vec<Record>) -> (Self, impl FnMut() -> Option<Change> + use<>) {
         let (events, inbox) = mpsc::channel();
         let (_, acknowledged) = async_mpsc::unbounded_channel();
-        let head = Self { events, acknowledged, shared: Arc::default(), records, since: Instant::now() };
+        let (shared, since) = (Arc::default(), Instant::now());
+        let head = Self { events, acknowledged, shared, records, since, epoch: 1 };
         let next = move || loop {
             if let Event::Changed(change) = inbox.try_recv().ok()? {
                 return Some(change);
@@ -312,11 +322,11 @@ impl ChainMember {
 
     /// What the primary begins with; `None`: it is not the primary any more.
     pub(crate) fn head(&self) -> Option<ChainHead> {
-        let (since, records) = lock(&self.shared.takeover).take()?;
+        let Takeover { since, epoch, records } = lock(&self.shared.takeover).take()?;
         let (sender, acknowledged) = async_mpsc::unbounded_channel();
         let _ = self.events.send(Event::Serving(sender));
         let (events, shared) = (self.events.clone(), Arc::clone(&self.shared));
-        Some(ChainHead { events, acknowledged, shared, records, since })
+        Some(ChainHead { events, acknowledged, shared, records, since, epoch })
     }
 
     /// The primary's daemon has ended: the member joins again, if it is in no chain.
@@ -639,13 +649,13 @@ impl State {
         if role != before {
             info!("chain: member {} is {role} in epoch {}", member.node, configuration.epoch.0);
             if role == Role::Primary {
-                let since = Instant::now();
+                let (since, epoch) = (Instant::now(), configuration.epoch.0);
                 let records = self.replica.records().map(|(key, state, answered)| Record {
                     key: key.clone(),
                     state: state.cloned(),
                     responses: answered.iter().map(|(_, responses)| responses.clone()).collect(),
                 });
-                *lock(&self.shared.takeover) = Some((since, records.collect()));
+                *lock(&self.shared.takeover) = Some(Takeover { since, epoch, records: records.collect() });
                 lock(&self.shared.status).takeovers += 1;
             }
         }

@@ -115,8 +115,8 @@ pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let recovery = given.chain.as_ref().map_or(recovery, |(_, identity)| identity.recovery);
     config.address_pools = address_pools(&given.upf, &given.topology.host);
     let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), recovery);
-    if given.chain.is_some() {
-        n4.number_from(WallClock::default().at(start).to_ntp());
+    if let Some((head, _)) = &given.chain {
+        n4.number_from(WallClock::default().at(start).to_ntp(), head.epoch);
     }
     for smf in targets(&given.upf) {
         n4.associate(given.clock.now(), smf);

@@ -18,7 +18,7 @@ use crate::output::KeptResponse;
 use crate::session::{PlanPurpose, Session, SessionRecord, UsageSnapshot};
 use crate::transaction::{RequestKey, Transactions};
 
-/// The golden ratio of 2^32: multiples of it, for starts that are seconds apart, are far from each other.
+/// The golden ratio of 2^32: multiples of it, for primaries that follow each other, are far from each other.
 const APART: u32 = 0x9e37_79b1;
 
 /// Why N4 cannot go on with what another had.
@@ -43,11 +43,12 @@ pub enum RestoreError {
 
 /// State of a chain of UPFs. Nothing is recorded before [`N4::record_changes`].
 impl N4 {
-    /// Numbers of load information begin as after a start at this time, which is later than that of an earlier primary; numbers of requests far from those of
-    /// primaries before, which an SMF may still know. The Recovery Time Stamp stays. Before any other call.
-    pub fn number_from(&mut self, start: NtpSeconds) {
-        self.transactions = Transactions::new(&self.config, start.0.wrapping_mul(APART) >> 8);
-        self.load = LoadControl::new(&self.config, start.0);
+    /// Numbers of requests are far from those of primaries before, which an SMF may still know; those of load information are higher. `primary` is a number that
+    /// grows from one primary of the chain to the next, `start` the time at which this one begins: two of them may begin in the same second. The Recovery
+    /// Time Stamp stays. Before any other call.
+    pub fn number_from(&mut self, start: NtpSeconds, primary: u32) {
+        self.transactions = Transactions::new(&self.config, primary.wrapping_mul(APART) >> 8);
+        self.load = LoadControl::new(&self.config, start.0.wrapping_add(primary));
     }
 
     /// Records changes from now on: [`N4::next_changed_session`] and [`N4::next_response`]. Reports of restored sessions have waited for it.

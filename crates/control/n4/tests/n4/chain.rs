@@ -5,7 +5,7 @@ use std::sync::Arc;
 use causeway_dataplane::{ApplyError, RestoredUrr};
 use causeway_n4::{RestoreError, UsageSnapshot};
 use causeway_pfcp::*;
-use causeway_types::{NtpSeconds, Seid, Span, UrrId};
+use causeway_types::{Seid, Span, UrrId};
 
 use crate::fixture::{Got, Pace, RECOVERY, Smf, TestN4, activation, establishment, query};
 
@@ -30,6 +30,7 @@ impl Records {
 
 fn first() -> (TestN4, Smf) {
     let mut n4 = TestN4::new();
+    n4.n4.number_from(RECOVERY, 1);
     n4.n4.record_changes(n4.now);
     let mut smf = Smf::new(10);
     n4.associate(&mut smf);
@@ -40,7 +41,7 @@ fn first() -> (TestN4, Smf) {
 fn second(before: &TestN4, records: &Records) -> TestN4 {
     let mut n4 = TestN4::new();
     n4.now = before.now + Span::from_millis(300);
-    n4.n4.number_from(NtpSeconds(RECOVERY.0 + 9));
+    n4.n4.number_from(RECOVERY, 2);
     for (_, octets) in before.n4.association_records() {
         n4.n4.restore_association(n4.now, &octets).unwrap();
     }
@@ -89,7 +90,7 @@ fn requests_are_answered_as_before() {
     }
 }
 
-// Input:  sessions that the second member has; it modifies, reports usage of, and deletes them, and establishes another one.
+// Input:  sessions that the second member has, which begins in the same second; it modifies, reports usage of, and deletes them, and establishes another one.
 // Output: accepted; the report goes to the SMF with another sequence number than any of the first; the new session has another SEID and TEID.
 #[test]
 fn sessions_go_on() {

@@ -137,7 +137,7 @@ fn topology() -> Topology {
     }
 }
 
-fn n4(start: u32) -> N4 {
+fn n4(primary: u32) -> N4 {
     let mut config = Config::new(causeway_types::NodeId::Ip(UPF_ADDRESS.into()), UPF_ADDRESS.into());
     config.heartbeat.interval = Span::ZERO;
     let endpoints = LocalEndpoints {
@@ -147,7 +147,7 @@ fn n4(start: u32) -> N4 {
     };
     let capabilities = Capabilities { outer_ipv6: false, ..Capabilities::all(64, 16) };
     let mut n4 = N4::new(config, capabilities, endpoints, NtpSeconds(3_900_000_000));
-    n4.number_from(NtpSeconds(3_900_000_000 + start));
+    n4.number_from(NtpSeconds(3_900_000_000), primary);
     n4
 }
 
