@@ -196,8 +196,11 @@ impl Builder {
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, line: Line) -> Result<(), Problem> {
         if let Some(OpenNode::Map(_, entries, key @ None)) = self.open.last_mut() {
-            if let Some(first) = entries.iter().find(|entry| entry.key == text) {
-                let Place::Line(first) = first.place else { return Ok(()) };
+            let line_of = |entry: &Entry| match entry.place {
+                Place::Line(line) if entry.key == text => Some(line),
+                _ => None,
+            };
+            if let Some(first) = entries.iter().find_map(line_of) {
                 return Err(Problem::DuplicateKey { key: text.to_owned(), first });
             }
             *key = Some((text.to_owned(), line));
