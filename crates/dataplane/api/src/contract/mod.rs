@@ -174,8 +174,8 @@ pub trait Dataplane {
     }
 
     /// What the URRs of a session have measured, as octets that [`Dataplane::restore_usage`] of a data plane of the same kind and version reads on
-    /// another host. `None`: no packet of the session has arrived at `since` or later, there is no such session, or it has measured nothing. It changes
-    /// nothing. O(URRs and flow entries of the session).
+    /// another host. `None`: no packet of the session has arrived at `since` or later and no time was measured, there is no such session, or it has measured
+    /// nothing. It changes nothing. O(URRs and flow entries of the session).
     ///
     /// The default is that of a data plane whose usage does not go on elsewhere.
     fn usage_snapshot(&self, now: Time, session: Seid, since: Time) -> Option<Vec<u8>> {

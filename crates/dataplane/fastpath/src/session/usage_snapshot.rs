@@ -2,6 +2,7 @@
 
 use causeway_dataplane::RestoredUrr;
 use causeway_slowpath::SlowPath;
+use causeway_slowpath::lease::MeasuredState;
 use causeway_types::{Seid, Time};
 
 use crate::FastPath;
@@ -14,20 +15,22 @@ impl FastPath {
             let spent = self.leases.get(&seid).map(|lease| lease.spent(&self.table)).unwrap_or_default();
             return self.slow_path.usage_snapshot_with(now, seid, since, &spent);
         };
-        let (state, spent) = match prior {
-            Some(PriorState { lease, measured }) => {
-                let last = lease.as_ref().and_then(|lease| lease.last_arrival(&self.table));
-                if since > Time::default() && last.max(measured.last_packet()).is_none_or(|last| last < since)
-                {
-                    return None;
-                }
-                let spent = lease.as_ref().map(|lease| lease.spent(&self.table));
-                (Some(measured), spent.unwrap_or_default())
+        if self.dormant.cold_slot(seid).is_some() {
+            return None;
+        }
+        let (rules, measured) = (profile.rules(), prior.map(|prior| &prior.measured));
+        let lease = prior.and_then(|prior| prior.lease.as_ref());
+        if since > Time::default() {
+            let last = lease.and_then(|lease| lease.last_arrival(&self.table));
+            let last = last.max(measured.and_then(MeasuredState::last_packet));
+            if last.is_none_or(|last| last < since)
+                && !SlowPath::has_measured_time((since, now), rules, begin, measured)
+            {
+                return None;
             }
-            None if since > Time::default() || self.dormant.cold_slot(seid).is_some() => return None,
-            None => (None, Vec::new()),
-        };
-        SlowPath::usage_snapshot_of(now, profile.rules(), begin, state, &spent)
+        }
+        let spent = lease.map(|lease| lease.spent(&self.table)).unwrap_or_default();
+        SlowPath::usage_snapshot_of(now, rules, begin, measured, &spent)
     }
 
     /// A session goes on with what was measured elsewhere. It stays dormant if it needs no timer.

@@ -19,6 +19,19 @@ fn runs_by_itself(urr: &Urr) -> bool {
     urr.immediate_start && urr.method.duration
 }
 
+/// The URRs that measure time.
+fn timed(rules: &RuleSet) -> impl Iterator<Item = &Urr> {
+    rules.urrs.values().filter(|urr| urr.method.duration)
+}
+
+/// The measurement of a session that is not in the slow path; `None`: it has not begun.
+fn measurement_of(urr: &Urr, begin: Time, state: Option<&MeasuredState>) -> Option<Measurement> {
+    match state.and_then(|state| state.urr(urr.id)) {
+        Some(state) => Some(Measurement::restored(urr, begin, state)),
+        None => (state.is_some() || runs_by_itself(urr)).then(|| Measurement::new(urr, begin)),
+    }
+}
+
 /// The snapshot of these measurements, with what flow entries have counted since their grants; `None`: there are none.
 fn snapshot_of(
     now: Time,
@@ -86,12 +99,24 @@ impl SlowPath {
         spent: &[RuleUsage],
     ) -> Option<Vec<u8>> {
         let session = self.sessions.get(&seid)?;
-        let last = session.measurements.values().filter_map(|it| it.get()?.last_packet()).max();
-        let last = spent.iter().map(|rule| rule.last_arrival).max().max(last);
-        if since > Time::default() && last.is_none_or(|last| last < since) {
-            return None;
-        }
         let rules = &session.rules;
+        if since > Time::default() {
+            let last = session.measurements.values().filter_map(|it| it.get()?.last_packet()).max();
+            let last = spent.iter().map(|rule| rule.last_arrival).max().max(last);
+            let has_measured_time = |urr: &Urr| {
+                let held = session.measurements.get(&urr.id);
+                held.is_some_and(|held| {
+                    held.inspect(
+                        |begin| Measurement::new(urr, begin),
+                        |it| it.has_measured_time(urr, since, now),
+                    )
+                })
+            };
+            let has_changed = last.is_some_and(|last| last >= since) || timed(rules).any(has_measured_time);
+            if !has_changed {
+                return None;
+            }
+        }
         let of = |(id, measurement): (&UrrId, &Lazy<Measurement>)| {
             let urr = rules.urrs.get(id)?;
             let spends =
@@ -113,13 +138,21 @@ impl SlowPath {
         state: Option<&MeasuredState>,
         spent: &[RuleUsage],
     ) -> Option<Vec<u8>> {
-        let of = |urr: &Urr| match state.and_then(|state| state.urr(urr.id)) {
-            Some(state) => Some(Measurement::restored(urr, begin, state)),
-            None => (state.is_some() || runs_by_itself(urr)).then(|| Measurement::new(urr, begin)),
-        };
         let urrs = rules.urrs.values();
-        let measurements = urrs.filter_map(|urr| Some((urr, of(urr)?))).collect();
+        let measurements = urrs.filter_map(|urr| Some((urr, measurement_of(urr, begin, state)?))).collect();
         snapshot_of(now, rules, measurements, spent)
+    }
+
+    /// A URR of such a session has measured time since this time. O(URRs).
+    pub fn has_measured_time(
+        (since, now): (Time, Time),
+        rules: &RuleSet,
+        begin: Time,
+        state: Option<&MeasuredState>,
+    ) -> bool {
+        timed(rules).any(|urr| {
+            measurement_of(urr, begin, state).is_some_and(|it| it.has_measured_time(urr, since, now))
+        })
     }
 
     /// What a session with these rules that was established at `begin` goes on with, if that is all that it will have beside its rules: it needs no timer, and

@@ -104,6 +104,12 @@ impl Measurement {
         }
     }
 
+    /// Its clock has run since this time: with packets or without.
+    pub(crate) fn has_measured_time(&self, urr: &Urr, since: Time, now: Time) -> bool {
+        let measurement = TimeMeasurement::of(urr);
+        self.clock.total(now, measurement) > self.clock.total(since, measurement)
+    }
+
     /// A packet matched one of its PDRs; its disposition is not decided yet.
     pub(crate) fn arrived(&mut self, urr: &Urr, now: Time, pdr: &Pdr) -> UsageReportTrigger {
         let goes_on = self.traffic.is_continued(pdr, now, stopped_after(urr));

@@ -146,6 +146,42 @@ fn time_stands_still_during_a_take_over() {
     assert_eq!((usage[0].first_packet, usage[0].last_packet), (Some(at(10)), Some(at(43))));
 }
 
+// Input:  sessions whose time is measured: from its start (ISTM); from a packet at 10 s on; from that packet until 5 s without one; and one that measures volume alone, with a packet
+//         at 10 s. Snapshots since 20 s, at 30 s, as far as possible of dormant sessions, and of active ones; at 40 s they go on elsewhere, and end at 41 s.
+// Output: of the first two, without a packet. Their 29 and 20 s go on, and a second more.
+#[test]
+fn time_without_packets_is_in_snapshots() {
+    let timed = |ue| {
+        let mut rules = rules(ue);
+        let urr = rules.urrs.get_mut(&UrrId(1)).unwrap();
+        urr.method = MeasurementMethod { duration: ue < 4, volume: true, events: false };
+        urr.immediate_start = ue == 1;
+        urr.inactivity_detection = Some(Span::from_secs(5)).filter(|_| ue == 3);
+        rules
+    };
+    for most_active in [0, 8] {
+        let mut planes =
+            [plane_for(8).with_max_active(most_active), plane_for(8).with_max_active(most_active)];
+        for (plane, now) in planes.iter_mut().zip([at(1), at(40)]) {
+            let mut templates = Templates::default();
+            for ue in 1..=4 {
+                let change = templates.profiled(&timed(ue)).unwrap().into();
+                plane.apply(now, &Plan { session: Seid(ue.into()), change }).unwrap();
+            }
+        }
+        let [plane, next] = &mut planes;
+        (2..=4).for_each(|ue| drop(downlink(plane, ue, at(10))));
+        let snapshots = [1, 2, 3, 4].map(|seid| plane.usage_snapshot(at(30), Seid(seid), at(20)));
+        assert_eq!(snapshots.each_ref().map(Option::is_some), [true, true, false, false]);
+        for (seid, seconds) in [(1, 30), (2, 21)] {
+            let snapshot = snapshots[seid as usize - 1].as_deref().unwrap();
+            assert!(next.restore_usage(at(40), Seid(seid), snapshot, &[GOES_ON]));
+            let usage = next.apply(at(41), &Plan::removal(Seid(seid))).unwrap().usage;
+            assert_eq!(usage[0].duration, Some(Span::from_secs(seconds)), "session {seid}, {most_active}");
+        }
+    }
+}
+
 // Input:  a session in cold storage; its snapshot, and one of another data plane.
 // Output: none, since no packet has come for long; it is loaded and goes on with the other.
 #[test]
