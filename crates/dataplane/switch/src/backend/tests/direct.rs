@@ -174,8 +174,8 @@ fn meters_are_of_two_kinds() {
     assert_eq!((free[0], free[1]), (1, 2));
 }
 
-// Input:  a pool of UEs whose TEIDs end like their addresses; a session of it; and a pool that is too large.
-// Output: one entry numbers the whole pool, both rules have the UE's number; the large one is refused by name.
+// Input:  a pool of UEs whose TEIDs end like their addresses; a session of it; a pool that is too large, and one whose TEIDs are.
+// Output: one entry numbers the whole pool, both rules have the UE's number; the others are refused by name.
 #[test]
 fn a_pool_numbers_its_ues() {
     let program = Program::from(&profiles::DIRECT);
@@ -198,6 +198,8 @@ fn a_pool_numbers_its_ues() {
     assert_eq!(state.entries(pools).unwrap().count(), 1);
     let large = "10.44.0.0/14".parse().unwrap();
     assert_eq!(with_pool("10.44.0.0/14", 0).unwrap_err(), StartError::Numbers(large));
+    let high = "10.45.0.0/16".parse().unwrap();
+    assert_eq!(with_pool("10.45.0.0/16", 0xdd_0000).unwrap_err(), StartError::Numbers(high));
 }
 
 // Input:  packets; the switch restarts empty, with all counters at zero; more packets; the session ends, and another
