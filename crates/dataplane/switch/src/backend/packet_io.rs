@@ -15,9 +15,10 @@ use super::cpu_port::{self, CpuPortFrame, GTPU_PORT};
 use super::direct::{self, LookupPoint};
 use super::layout::{Layout, Profile};
 use super::requests::{InFlight, Requests};
+use super::segments::Segment;
 use super::session_state::NumberRecord;
 use super::sessions::Sessions;
-use super::underlay;
+use super::underlay::{self, Inside};
 use crate::SwitchPdr;
 use crate::driver::{Request, SwitchDriver};
 use crate::model::upf::Punt;
@@ -72,6 +73,26 @@ impl PacketIo {
     pub(super) fn send_held<D: SwitchDriver>(&mut self, now: Time, requests: &mut Requests<D>) {
         for frame in std::mem::take(&mut self.held) {
             requests.send(now, Request::PacketOut(frame), InFlight::Frame);
+        }
+    }
+
+    /// Answers a frame that asks for the address of a segment. One that asks for another is ignored.
+    pub(super) fn answer<D: SwitchDriver>(
+        &mut self,
+        now: Time,
+        frame: &CpuPortFrame<'_>,
+        requests: &mut Requests<D>,
+    ) {
+        let answer = || {
+            let inside = underlay::inside(frame.packet)?;
+            let segment = self.segment_of(&inside)?;
+            let answer = segment.end().answer(inside.frame).ok()??;
+            Some(cpu_port::send(&segment.hop, &underlay::frame_to_segment(segment, &answer)?))
+        };
+        match answer() {
+            // It needs no routes: the frame is complete.
+            Some(answer) => requests.send(now, Request::PacketOut(answer), InFlight::Frame),
+            None => self.ignored += 1,
         }
     }
 
@@ -142,10 +163,13 @@ impl PacketIo {
 
     /// What is for the UPF itself comes with all headers: the packet that it has behind those of a segment, if it has any.
     fn out_of_segment<'p>(&self, packet: &'p [u8]) -> &'p [u8] {
-        let inside = underlay::inside(packet).filter(|inside| {
-            self.config.segment_between(inside.vni, inside.from).is_some_and(|it| it.local == inside.to)
-        });
+        let inside = underlay::inside(packet).filter(|inside| self.segment_of(inside).is_some());
         inside.map_or(packet, |inside| inside.packet)
+    }
+
+    /// The segment of a packet in the underlay.
+    fn segment_of(&self, inside: &Inside<'_>) -> Option<&Segment> {
+        self.config.segment_between(inside.vni, inside.from).filter(|it| it.local == inside.to)
     }
 
     /// The number of a rule in a frame of the switch, and the QFI of the packet if it is encoded with it.

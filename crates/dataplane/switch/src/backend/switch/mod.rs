@@ -344,6 +344,9 @@ impl<D: SwitchDriver> Switch<D> {
     /// Handles a frame of the switch for its controller.
     fn handle_frame(&mut self, now: Time, frame: Vec<u8>) {
         let Some(parsed) = CpuPortFrame::parse(&frame) else { return self.packet_io.ignore() };
+        if parsed.is(Punt::Arp) {
+            return self.packet_io.answer(now, &parsed, &mut self.requests);
+        }
         let rule = self.packet_io.rule_of(&parsed, &self.sessions);
         let session = rule.map(|rule| rule.session);
         if parsed.is(Punt::ApplicationClass) {
