@@ -94,7 +94,7 @@ impl<D: SwitchDriver> Switch<D> {
         let fixed = fixed_entries(&layout, &config)?;
         let config = Arc::new(config);
         let allocator = Allocator::new(&layout, &config, ranges, &fixed);
-        let recovery = Recovery::new(&layout, &config.topology, fixed)?;
+        let recovery = Recovery::new(&layout, &config, fixed)?;
         let mut writer = Writer::new(&layout, config.attempts);
         writer.guard(recovery.has_firewall());
         writer.background().push(recovery.base_entries().into_iter().map(Update::Insert).collect());
