@@ -142,6 +142,8 @@ impl PacketIo {
         }
         if frame.is(Punt::Buffer) || frame.is(Punt::TtlExpired) {
             let (number, flow) = self.decode_rule_number(frame.rule);
+            // Entries say the flow of packets that are all for the software, not of those that expire.
+            let flow = flow.filter(|_| frame.is(Punt::Buffer));
             let rule = sessions.rule(number).filter(|rule| rule.content.is_tunnelled);
             if let Some(rule) = rule {
                 return in_its_tunnel(
