@@ -156,7 +156,9 @@ fn segments(upf: &Upf, topology: &Topology) -> Vec<Segment> {
         let hop = hop_of(upf.underlay_route(segment)?);
         let (local, remote) = (segment.local, segment.remote);
         let (mac, next_hop) = (segment.mac.0, segment.next_hop.0);
-        Some(Segment { of, vni: segment.vni.value(), local, remote, mac, next_hop, hop, mtu })
+        // A hybrid UPF answers at its own ports.
+        let address = segment.address.filter(|_| upf.dataplane.is_switch());
+        Some(Segment { of, vni: segment.vni.value(), local, remote, mac, address, next_hop, hop, mtu })
     };
     let n6 = topology.networks.iter().filter_map(|network| {
         let is_its = |session: &&Session| NetworkInstance::new(&session.dnn) == network.instance;

@@ -84,7 +84,7 @@ impl Tunnels {
     /// The same, with TEIDs of at most 24 bits, for a data plane whose tables have no longer ones; UEs in pools
     /// have TEIDs of these pools. The TEIDs are predictable.
     pub fn short(self, pools: Vec<TeidPool>) -> Self {
-        Self { slots: self.slots.short(), pools, ..self }
+        Self { slots: self.slots.short(TeidPool::end_of_small(&pools)), pools, ..self }
     }
 
     /// The change is in force: the tunnels it releases are free.

@@ -4,9 +4,15 @@ use std::net::Ipv4Addr;
 
 use causeway_types::{IpNet, Ipv4Net, NetworkInstance, Seid, Teid};
 
-/// The bounds of the TEIDs of pools: 24 bits. Below are the TEIDs of other tunnels.
+/// The bounds of the TEIDs of large pools: 24 bits. Those of small pools come first, then those of other tunnels, then these.
 pub(super) const FIRST: u32 = 1 << 23;
 const END: u32 = 1 << 24;
+
+/// Where the TEIDs of small pools end without their generation. A switch may use them as the index of a session's entry.
+const NUMBERS: u32 = 1 << 17;
+
+/// The first bit of the generation in the TEID of a small pool.
+const GENERATION: u32 = 1 << 18;
 
 /// A subnet of UEs, each with a TEID that ends like its address: a data plane can check the source addresses of all
 /// of them by one rule.
@@ -25,8 +31,9 @@ impl TeidPool {
     pub const MOST: usize = 32;
 
     /// TEIDs for these subnets, each with its data network if that matters, the largest first; then once more, so that a UE may have two
-    /// tunnels, and does not immediately get the TEID of an earlier one. A subnet for which 24 bits do not suffice gets none, nor do
-    /// IPv6 subnets.
+    /// tunnels, and does not immediately get the TEID of an earlier one. Subnets of 2^17 addresses in all have TEIDs that differ in
+    /// the bits above the last 18 alone, the generation, when they come once more. A subnet for which 24 bits do not suffice gets
+    /// none, nor do IPv6 subnets.
     pub fn layout(nets: impl IntoIterator<Item = (IpNet, Option<NetworkInstance>)>) -> Vec<Self> {
         let mut nets: Vec<(Ipv4Net, Option<NetworkInstance>)> = nets
             .into_iter()
@@ -41,17 +48,24 @@ impl TeidPool {
         nets.dedup();
         let mut pools = Vec::new();
         let mut end = END;
-        for (net, network) in nets.iter().chain(&nets) {
-            let size = u64::from(u32::from(net.hostmask())) + 1;
-            // The rest, for subnets that are powers of two: a second round begins with larger ones.
-            let aligned = u64::from(end) / size * size;
-            let first = aligned.checked_sub(size).filter(|first| *first >= u64::from(FIRST));
-            if let Some(first) = first.filter(|_| pools.len() < Self::MOST) {
-                end = first as u32;
-                pools.push(Self { net: *net, network: network.clone(), first: end });
+        for generation in [0, GENERATION] {
+            let mut numbers = NUMBERS;
+            for (net, network) in &nets {
+                let size = u64::from(u32::from(net.hostmask())) + 1;
+                let small = below(&mut numbers, size, 0).map(|number| generation | number);
+                let first = small.or_else(|| below(&mut end, size, FIRST));
+                if let Some(first) = first.filter(|_| pools.len() < Self::MOST) {
+                    pools.push(Self { net: *net, network: network.clone(), first });
+                }
             }
         }
         pools
+    }
+
+    /// The TEID behind those of small pools.
+    pub(super) fn end_of_small(pools: &[Self]) -> u32 {
+        let small = pools.iter().filter(|pool| pool.first < FIRST);
+        small.map(|pool| (pool.first | u32::from(pool.net.hostmask())) + 1).max().unwrap_or_default()
     }
 
     /// Whether the TEID is one of the pool.
@@ -66,6 +80,15 @@ impl TeidPool {
         let teid = self.first | u32::from(ue) & free;
         Teid::new(teid).filter(|_| self.net.contains(&ue))
     }
+}
+
+/// The last TEIDs below `end` for this many UEs, from `least` on: the first of them, where `end` is afterwards.
+fn below(end: &mut u32, size: u64, least: u32) -> Option<u32> {
+    // The rest, for subnets that are powers of two: a second round begins with larger ones.
+    let aligned = u64::from(*end) / size * size;
+    let first = aligned.checked_sub(size).filter(|first| *first >= u64::from(least))? as u32;
+    *end = first;
+    Some(first)
 }
 
 /// The UE of a tunnel.
@@ -116,7 +139,8 @@ mod tests {
     }
 
     // Input:  subnets of three sizes, one twice, one for IPv6, and one that is too large.
-    // Output: each has two ranges of TEIDs, which end like its addresses and are above those of other tunnels.
+    // Output: each has two ranges of TEIDs, which end like its addresses: those of the large one are above those of other tunnels, those
+    //         of small ones below, and differ in their generation.
     #[test]
     fn teids_end_like_addresses() {
         let pools = TeidPool::layout(nets(&[
@@ -130,16 +154,31 @@ mod tests {
         let shown: Vec<_> = pools.iter().map(|pool| (pool.net.to_string(), pool.first)).collect();
         let expected = [
             ("10.64.0.0/11", 0xe0_0000),
-            ("10.45.0.0/16", 0xdf_0000),
-            ("10.46.0.0/24", 0xde_ff00),
-            ("10.64.0.0/11", 0xc0_0000 - 0x20_0000),
-            ("10.45.0.0/16", 0x9f_0000),
-            ("10.46.0.0/24", 0x9e_ff00),
+            ("10.45.0.0/16", 0x1_0000),
+            ("10.46.0.0/24", 0xff00),
+            ("10.64.0.0/11", 0xc0_0000),
+            ("10.45.0.0/16", 0x5_0000),
+            ("10.46.0.0/24", 0x4_ff00),
         ];
         assert_eq!(shown, expected.map(|(net, first)| (net.to_owned(), first)));
         let ue: Ipv4Addr = "10.45.1.2".parse().unwrap();
         let teids: Vec<_> = pools.iter().filter_map(|pool| pool.teid(ue)).map(Teid::value).collect();
-        assert_eq!(teids, [0xdf_0102, 0x9f_0102]);
+        assert_eq!(teids, [0x1_0102, 0x5_0102]);
+        assert_eq!(TeidPool::end_of_small(&pools), 0x6_0000);
+        assert_eq!(TeidPool::end_of_small(&[]), 0);
+    }
+
+    // Input:  subnets of 2^18 addresses in all.
+    // Output: those of the first half have small TEIDs, the others those of large pools; no two overlap.
+    #[test]
+    fn there_are_so_many_small_teids() {
+        let pools = TeidPool::layout(nets(&["10.44.0.0/16", "10.45.0.0/16", "10.46.0.0/16", "10.47.0.0/16"]));
+        let firsts: Vec<_> = pools.iter().map(|pool| pool.first).collect();
+        let second = [0x5_0000, 0x4_0000, 0xfd_0000, 0xfc_0000];
+        assert_eq!(firsts, [[0x1_0000, 0, 0xff_0000, 0xfe_0000], second].concat());
+        // The first address of the second subnet would have TEID 0.
+        let of = |ue: &str| pools.iter().filter_map(|pool| pool.teid(ue.parse().unwrap())).count();
+        assert_eq!((of("10.45.0.0"), of("10.45.0.1")), (1, 2));
     }
 
     // Input:  more subnets than the maximum number of pools.

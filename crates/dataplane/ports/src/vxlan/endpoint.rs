@@ -225,12 +225,7 @@ impl Shared {
         }
         match frame::content(&member.segment, inner.frame) {
             Ok(Content::Ip) => {}
-            Ok(Content::Request(request)) => {
-                return Arrival::Request(number, frame::answer(&member.segment, &request));
-            }
-            Ok(Content::Solicitation(asked)) => {
-                return Arrival::Request(number, frame::advertisement(&member.segment, inner.frame, &asked));
-            }
+            Ok(Content::Request(answer)) => return Arrival::Request(number, answer),
             Err(reason) => return Arrival::Lost(Some(number), reason),
         }
         // The frame was parsed: it is longer.

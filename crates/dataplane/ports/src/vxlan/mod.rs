@@ -33,8 +33,8 @@ mod port;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
-use causeway_packet::MacAddr;
 use causeway_packet::vxlan::Vni;
+use causeway_packet::{LinkEnd, MacAddr};
 
 pub use endpoint::VxlanEndpoint;
 pub use port::VxlanPort;
@@ -57,6 +57,13 @@ pub struct Segment {
     pub address: Option<Ipv4Addr>,
     /// The IPv6 address of this end within the segment; Neighbour Solicitations for it are answered.
     pub address6: Option<Ipv6Addr>,
+}
+
+impl Segment {
+    /// This end within the segment.
+    const fn end(&self) -> LinkEnd {
+        LinkEnd { mac: self.mac, address: self.address, address6: self.address6 }
+    }
 }
 
 /// The UDP source ports of datagrams: the dynamic ones (RFC 7348 section 5).

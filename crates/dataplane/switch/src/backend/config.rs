@@ -56,7 +56,7 @@ pub struct Config {
     /// Templates that always find a number for this many rules; others are learnt. Without effect where the profile has
     /// no templates.
     pub minima: Vec<Minimum<Template>>,
-    /// VXLAN segments, at most 254; each has its routes.
+    /// VXLAN segments, at most 253; each has its routes.
     pub segments: Vec<Segment>,
     /// Routes of packets that are transmitted without a segment; the longest prefix wins.
     pub routes: Vec<Route>,

@@ -24,7 +24,7 @@ const SOFTWARE: u16 = 3;
 const HOP: Hop = Hop { port: N6, source: [2, 0, 0, 0, 0, 1], neighbour: [2, 0, 0, 0, 0, 2] };
 
 /// Data networks in segments; further ones are not served.
-const MOST_SEGMENTS: u32 = 254;
+const MOST_SEGMENTS: u32 = 253;
 
 /// Octets that a queue of the model holds.
 const QUEUE: u64 = 1 << 20;
@@ -152,6 +152,7 @@ fn segments(program: &Program, topology: &Topology) -> Vec<Segment> {
         local: UNDERLAY,
         remote: UNDERLAY,
         mac: HOP.source,
+        address: None,
         next_hop: HOP.neighbour,
         hop: HOP,
         mtu: network.mtu,

@@ -15,9 +15,10 @@ use super::cpu_port::{self, CpuPortFrame, GTPU_PORT};
 use super::direct::{self, LookupPoint};
 use super::layout::{Layout, Profile};
 use super::requests::{InFlight, Requests};
+use super::segments::Segment;
 use super::session_state::NumberRecord;
 use super::sessions::Sessions;
-use super::underlay;
+use super::underlay::{self, Inside};
 use crate::SwitchPdr;
 use crate::driver::{Request, SwitchDriver};
 use crate::model::upf::Punt;
@@ -75,6 +76,26 @@ impl PacketIo {
         }
     }
 
+    /// Answers a frame that asks for the address of a segment. One that asks for another is ignored.
+    pub(super) fn answer<D: SwitchDriver>(
+        &mut self,
+        now: Time,
+        frame: &CpuPortFrame<'_>,
+        requests: &mut Requests<D>,
+    ) {
+        let answer = || {
+            let inside = underlay::inside(frame.packet)?;
+            let segment = self.segment_of(&inside)?;
+            let answer = segment.end().answer(inside.frame).ok()??;
+            Some(cpu_port::send(&segment.hop, &underlay::frame_to_segment(segment, &answer)?))
+        };
+        match answer() {
+            // It needs no routes: the frame is complete.
+            Some(answer) => requests.send(now, Request::PacketOut(answer), InFlight::Frame),
+            None => self.ignored += 1,
+        }
+    }
+
     fn frame_of(&self, egress: &Egress, packet: &[u8]) -> Option<Vec<u8>> {
         match egress {
             Egress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos, hops } => {
@@ -121,6 +142,8 @@ impl PacketIo {
         }
         if frame.is(Punt::Buffer) || frame.is(Punt::TtlExpired) {
             let (number, flow) = self.decode_rule_number(frame.rule);
+            // Entries say the flow of packets that are all for the software, not of those that expire.
+            let flow = flow.filter(|_| frame.is(Punt::Buffer));
             let rule = sessions.rule(number).filter(|rule| rule.content.is_tunnelled);
             if let Some(rule) = rule {
                 return in_its_tunnel(
@@ -142,10 +165,13 @@ impl PacketIo {
 
     /// What is for the UPF itself comes with all headers: the packet that it has behind those of a segment, if it has any.
     fn out_of_segment<'p>(&self, packet: &'p [u8]) -> &'p [u8] {
-        let inside = underlay::inside(packet).filter(|inside| {
-            self.config.segment_between(inside.vni, inside.from).is_some_and(|it| it.local == inside.to)
-        });
+        let inside = underlay::inside(packet).filter(|inside| self.segment_of(inside).is_some());
         inside.map_or(packet, |inside| inside.packet)
+    }
+
+    /// The segment of a packet in the underlay.
+    fn segment_of(&self, inside: &Inside<'_>) -> Option<&Segment> {
+        self.config.segment_between(inside.vni, inside.from).filter(|it| it.local == inside.to)
     }
 
     /// The number of a rule in a frame of the switch, and the QFI of the packet if it is encoded with it.

@@ -7,9 +7,10 @@
 //! have no tenant: only GTP-U is taken from them.
 
 use causeway_p4::names::{action, parameter, table};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_types::NetworkInstance;
+use causeway_packet::LinkEnd;
+use causeway_types::{MacAddr, NetworkInstance};
 
 use super::config::{Config, Hop};
 use super::layout::Layout;
@@ -28,6 +29,8 @@ pub struct Segment {
     pub remote: IpAddr,
     /// The MAC address of the switch in the segment.
     pub mac: [u8; 6],
+    /// The address of the switch in the segment; the software behind the switch answers ARP requests for it.
+    pub address: Option<Ipv4Addr>,
     /// The MAC address that frames in the segment are sent to.
     pub next_hop: [u8; 6],
     /// The way to the other end in the underlay.
@@ -65,11 +68,13 @@ pub enum SegmentError {
         remote: IpAddr,
     },
     /// There are more than it has numbers or entries for.
-    #[error("{needed} segments: the switch's program has space for {available}")]
+    #[error(
+        "the segments need {needed} entries, one each and one more with an `address`: the switch's program has {available}"
+    )]
     TooMany {
-        /// Segments of the configuration.
+        /// Entries that the segments of the configuration need.
         needed: usize,
-        /// Segments that are possible.
+        /// Entries that are possible.
         available: usize,
     },
 }
@@ -81,11 +86,25 @@ pub(super) struct Tenant(pub(super) u8);
 /// The tenant of segments of gNBs. What comes from them without a tunnel is for no rule.
 const ACCESS: u8 = 255;
 
+/// The tenant of frames for all of a segment. No packet of them is for a rule, in whatever segment; ARP goes to the software.
+const BROADCAST: u8 = 254;
+
+/// The most segments.
+const MOST: usize = BROADCAST as usize - 1;
+
+/// The MAC address of frames for all.
+const EVERYBODY: [u8; 6] = [0xff; 6];
+
 /// Octets in front of a packet in a segment beside its Ethernet header: Ethernet, IP, UDP and VXLAN.
 const UNDERLAY_IPV4: u64 = 50;
 const UNDERLAY_IPV6: u64 = 70;
 
 impl Segment {
+    /// The switch within the segment. Neighbour Solicitations do not come to the software.
+    pub(super) const fn end(&self) -> LinkEnd {
+        LinkEnd { mac: MacAddr(self.mac), address: self.address, address6: None }
+    }
+
     /// Octets of headers that a frame of the segment has more than one without it.
     const fn octets(&self) -> u64 {
         if self.local.is_ipv4() { UNDERLAY_IPV4 } else { UNDERLAY_IPV6 }
@@ -95,7 +114,7 @@ impl Segment {
 impl Config {
     /// Segments with their numbers.
     fn numbered(&self) -> impl Iterator<Item = (u8, &Segment)> {
-        (1..ACCESS).zip(&self.segments)
+        (1..BROADCAST).zip(&self.segments)
     }
 
     /// The number and the segment of a data network.
@@ -166,9 +185,12 @@ pub(super) fn check(layout: &Layout, segments: &[Segment]) -> Result<(), Segment
     }
     let tables = [table::VXLAN_ARRIVALS, table::VXLAN_DEPARTURES].map(|name| layout.table(name));
     let [Some(arrivals), Some(departures)] = tables else { return Err(SegmentError::NoTables) };
-    let available = arrivals.size.min(departures.size).min(usize::from(ACCESS) - 1);
-    if segments.len() > available {
-        return Err(SegmentError::TooMany { needed: segments.len(), available });
+    let asked = segments.iter().filter(|segment| segment.address.is_some()).count();
+    let (count, rows) = (segments.len(), segments.len() + asked);
+    for (needed, available) in [(count, departures.size.min(MOST)), (rows, arrivals.size)] {
+        if needed > available {
+            return Err(SegmentError::TooMany { needed, available });
+        }
     }
     let bits = if arrivals.keys.iter().any(|key| key.width == 128) { 128 } else { 32 };
     let fits = |segment: &&Segment| [segment.local, segment.remote].iter().all(|end| width(*end) == bits);
@@ -185,13 +207,15 @@ const fn width(address: IpAddr) -> u8 {
 /// The entries of all segments: where frames come from, how they leave, and the routes into each.
 pub(super) fn entries(layout: &Layout, config: &Config) -> Vec<Entry> {
     let of_segment = |(number, segment): (u8, &Segment)| {
-        let ways = [arrival(layout, number, segment), departure(layout, number, segment)];
+        let tenant = if segment.of == SegmentOf::Access { ACCESS } else { number };
+        let asked = segment.address.map(|_| arrival(layout, segment, EVERYBODY, BROADCAST));
+        let ways = [arrival(layout, segment, segment.mac, tenant), departure(layout, number, segment)];
         let routes = match segment.of {
             SegmentOf::Network(_) => [table::NETWORK_LPM, table::NETWORK_LPM_IPV6]
                 .map(|name| route(layout, (name, action::HOP), number, segment, &[])),
             SegmentOf::Access => [None, None],
         };
-        ways.into_iter().chain(routes).flatten()
+        ways.into_iter().chain(asked).chain(routes).flatten()
     };
     let local = config.topology.gtpu.iter().find_map(|end| end.addr.v4);
     let tunnels = config.access().zip(local).and_then(|((number, segment), local)| {
@@ -201,9 +225,9 @@ pub(super) fn entries(layout: &Layout, config: &Config) -> Vec<Entry> {
     config.numbered().flat_map(of_segment).chain(tunnels).collect()
 }
 
-fn arrival(layout: &Layout, number: u8, segment: &Segment) -> Option<Entry> {
-    let fields = [segment.vni.into(), bits(segment.remote), mac(segment.mac)];
-    let tenant = if segment.of == SegmentOf::Access { ACCESS } else { number };
+/// What comes in the segment for this MAC address is of this tenant.
+fn arrival(layout: &Layout, segment: &Segment, to: [u8; 6], tenant: u8) -> Option<Entry> {
+    let fields = [segment.vni.into(), bits(segment.remote), mac(to)];
     let fields = fields.map(FieldMatch::Exact).to_vec();
     layout.plain(table::VXLAN_ARRIVALS, fields, action::SET_TENANT, &[(parameter::TENANT, tenant.into())])
 }

@@ -33,7 +33,7 @@ pub enum StartError {
     Guard(IpNet),
     /// A pool of UEs whose TEIDs are not numbers of sessions with entries, in profile `direct`.
     #[error(
-        "UEs of {0}: a pool of profile direct has at most 2^17 addresses, and TEIDs that end in their numbers"
+        "UEs of {0}: those of profile direct have at most 2^17 addresses in all, and TEIDs that end in their numbers; take smaller subnets or a program of hip4"
     )]
     Numbers(IpNet),
     /// The addresses that UEs must not reach exceed the program's entries.
@@ -103,7 +103,12 @@ pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Result<Vec<Entr
     let number = |(guard, tenant): (&SourceGuardPool, Tenant)| {
         numbers_entry(layout, guard, tenant).ok_or(StartError::Numbers(guard.pool))
     };
-    let numbered = pools().filter(|_| layout.profile == Profile::Direct);
+    // A pool has its numbers once, however many TEIDs each UE of it may have.
+    let is_first = |(guard, _): &(&SourceGuardPool, Tenant)| {
+        let is_same = |other: &&SourceGuardPool| (other.pool, &other.network) == (guard.pool, &guard.network);
+        config.guards.iter().find(is_same).is_some_and(|first| std::ptr::eq(first, *guard))
+    };
+    let numbered = pools().filter(|_| layout.profile == Profile::Direct).filter(is_first);
     let entries = config.routes.iter().map(route).chain(pools().map(guard));
     let entries = segments::entries(layout, config).into_iter().map(Ok).chain(entries);
     let links = software_entries(layout, config).ok_or(StartError::Software(config.software.len()));

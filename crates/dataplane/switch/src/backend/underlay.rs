@@ -14,9 +14,6 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 const ETHERNET: usize = 14;
 const UDP: usize = 8;
 
-/// An end of a datagram in the underlay: its address, its MAC address in the segment.
-type End = (IpAddr, [u8; 6]);
-
 /// The UDP source port of a UE's packets: the last 14 bits of its address, or of its prefix.
 fn flow_port(ue: Option<IpAddr>) -> u16 {
     let bits = match ue {
@@ -46,19 +43,29 @@ pub(super) fn ether_type(packet: &[u8]) -> u16 {
 /// The IP packet of the underlay with this packet, which comes from the switch. `None`: it is too long.
 pub(super) fn to_segment(segment: &Segment, packet: &[u8]) -> Option<Vec<u8>> {
     let (ue, tos) = ends(packet).map_or((None, 0), |([ue, _], tos)| (Some(ue), tos));
-    let (from, to) = ((segment.local, segment.mac), (segment.remote, segment.next_hop));
-    datagram(segment.vni, (from, to), (flow_port(ue), tos & 3), packet)
+    let frame = framed(segment.next_hop, segment.mac, packet);
+    datagram(segment.vni, (segment.local, segment.remote), (flow_port(ue), tos & 3), &frame)
+}
+
+/// The same with a frame of the segment, of no UE.
+pub(super) fn frame_to_segment(segment: &Segment, frame: &[u8]) -> Option<Vec<u8>> {
+    datagram(segment.vni, (segment.local, segment.remote), (flow_port(None), 0), frame)
 }
 
 /// The same of a packet that comes from the other end.
 pub(super) fn from_segment(segment: &Segment, packet: &[u8]) -> Option<Vec<u8>> {
     let ue = ends(packet).map(|([_, ue], _)| ue);
-    let (from, to) = ((segment.remote, segment.next_hop), (segment.local, segment.mac));
-    datagram(segment.vni, (from, to), (flow_port(ue), 0), packet)
+    let frame = framed(segment.mac, segment.next_hop, packet);
+    datagram(segment.vni, (segment.remote, segment.local), (flow_port(ue), 0), &frame)
 }
 
-fn datagram(vni: u32, (from, to): (End, End), (port, ecn): (u16, u8), packet: &[u8]) -> Option<Vec<u8>> {
-    let ip = match (from.0, to.0) {
+/// A frame of a segment with an IP packet.
+fn framed(to: [u8; 6], from: [u8; 6], packet: &[u8]) -> Vec<u8> {
+    [&to[..], &from, &ether_type(packet).to_be_bytes(), packet].concat()
+}
+
+fn datagram(vni: u32, (from, to): (IpAddr, IpAddr), (port, ecn): (u16, u8), frame: &[u8]) -> Option<Vec<u8>> {
+    let ip = match (from, to) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => IpRepr::V4(Ipv4Repr {
             tos: ecn,
             dont_fragment: true,
@@ -70,10 +77,9 @@ fn datagram(vni: u32, (from, to): (End, End), (port, ecn): (u16, u8), packet: &[
         }
         _ => return None,
     };
-    let ethernet = [&to.1[..], &from.1, &ether_type(packet).to_be_bytes()].concat();
     let mut datagram = Vec::new();
     let udp = UdpRepr { src_port: port, dst_port: PORT };
-    ip.write_udp(udp, false, &[&header(Vni::new(vni)?), &ethernet, packet], &mut datagram).ok()?;
+    ip.write_udp(udp, false, &[&header(Vni::new(vni)?), frame], &mut datagram).ok()?;
     Some(datagram)
 }
 
@@ -84,7 +90,9 @@ pub(super) struct Inside<'a> {
     /// The ends in the underlay.
     pub(super) from: IpAddr,
     pub(super) to: IpAddr,
-    /// The packet in the frame in the segment.
+    /// The frame in the segment.
+    pub(super) frame: &'a [u8],
+    /// The packet in it.
     pub(super) packet: &'a [u8],
 }
 
@@ -96,5 +104,6 @@ pub(super) fn inside(packet: &[u8]) -> Option<Inside<'_>> {
     let udp = packet.get(header..)?;
     let is_vxlan = packet.get(protocol) == Some(&17) && udp.get(2..4)? == PORT.to_be_bytes();
     let vxlan = Vxlan::parse(udp.get(UDP..)?).ok().filter(|_| is_plain && is_vxlan)?;
-    Some(Inside { vni: vxlan.vni.value(), from, to, packet: vxlan.frame.get(ETHERNET..)? })
+    let packet = vxlan.frame.get(ETHERNET..)?;
+    Some(Inside { vni: vxlan.vni.value(), from, to, frame: vxlan.frame, packet })
 }

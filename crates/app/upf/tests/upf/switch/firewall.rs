@@ -7,12 +7,12 @@ use causeway_types::Teid;
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, Overrides, Upf};
 
-use super::{N3, N6, QFI, Served, Switch, configuration, frame, from_ue, in_tunnel, to_ue};
+use super::{N3, N6, QFI, Served, Switch, frame, from_ue, in_tunnel, of_profile, to_ue};
 use crate::common::smf::Smf;
 use crate::common::{PATIENCE, SERVER, UE, loopback, metric, one_hop_on, packet, until};
 
 /// A server that firewalls may deny.
-const OTHER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 66);
+pub(super) const OTHER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 66);
 
 /// The same configuration with a firewall.
 pub(super) fn with(upf: &Upf, firewall: &str) -> Upf {
@@ -27,19 +27,12 @@ pub(super) fn reload(daemon: &Daemon, next: Upf) {
     assert!(reloaded.at_restart.is_empty() && !reloaded.applied.is_empty(), "{reloaded:?}");
 }
 
-fn of_profile(switch: &Served, p4info: &str) -> Config {
-    let mut config = configuration(switch);
-    let with = config.upf.switch.p4info.as_ref().unwrap().with_file_name(p4info);
-    config.upf.switch.p4info = Some(with);
-    config
-}
-
 pub(super) fn drops(daemon: &Daemon, reason: &str) -> f64 {
     metric(daemon, &format!("causeway_drop_total{{reason=\"{reason}\"}}"))
 }
 
 /// Sends a packet to a server, and then one that passes in any case; returns whether the former has left.
-fn passes(switch: &mut Served, teid: Teid, to: Ipv4Addr) -> bool {
+pub(super) fn passes(switch: &mut Served, teid: Teid, to: Ipv4Addr) -> bool {
     let (asked, mark) = (packet(UE, to, b"asked"), from_ue(7));
     switch.put(N3, &in_tunnel(teid, &asked));
     switch.put(N3, &in_tunnel(teid, &mark));

@@ -6,6 +6,7 @@ mod bmv2;
 #[path = "../../../../../dataplane/p4runtime/tests/p4runtime/driver/bmv2_tools.rs"]
 mod bmv2_tools;
 mod classes;
+mod direct;
 mod firewall;
 mod in_front;
 mod segments;
@@ -127,6 +128,21 @@ pub(crate) fn configuration_for(address: SocketAddr) -> Config {
         ..P4Switch::default()
     };
     config
+}
+
+/// The same with another program.
+fn of_profile(switch: &Served, p4info: &str) -> Config {
+    let mut config = configuration(switch);
+    let with = config.upf.switch.p4info.as_ref().unwrap().with_file_name(p4info);
+    config.upf.switch.p4info = Some(with);
+    config
+}
+
+/// The entries of a table, as the daemon shows them.
+fn entries(daemon: &Daemon, name: &str) -> Option<usize> {
+    let view: SwitchView = serde_json::from_str(&fetch(daemon, "/api/v1/switch").1).unwrap();
+    let state = view.switch.expect("there is a switch");
+    state.tables.iter().find(|table| table.name == name).map(|table| table.entries)
 }
 
 fn frame(packet: &[u8]) -> Vec<u8> {

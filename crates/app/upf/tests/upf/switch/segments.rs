@@ -4,16 +4,16 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_packet::checksum::checksum;
 use causeway_packet::vxlan::{Vni, Vxlan, header};
-use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
+use causeway_packet::{Arp, IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
 use causeway_types::{MacAddr, Span, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, GtpuMode, N6Mode, Overrides, RouteOf, Session, VxlanSegment};
-use causeway_upf::management::views::{PlacementView, SwitchView};
+use causeway_upf::management::views::PlacementView;
 
 use super::in_front::{self, Cables, hybrid};
 use super::{
-    GNB, GNB_TEID, N3, N3_ROUTER, N6, N6_ROUTER, QFI, Served, Switch, UPF, configuration, frame, in_tunnel,
-    route,
+    GNB, GNB_TEID, N3, N3_ROUTER, N6, N6_ROUTER, QFI, Served, Switch, UPF, configuration, entries, frame,
+    in_tunnel, route,
 };
 use crate::common::namespace::{in_namespace, ip};
 use crate::common::smf::{self, Smf};
@@ -65,11 +65,15 @@ fn tenants(switch: &Served) -> Config {
 
 /// A packet of the other end of a segment, in the underlay.
 fn arriving(vni: u32, user: &[u8]) -> Vec<u8> {
-    let inside = [&OWN.0[..], &router(vni).0, &[8, 0]].concat();
+    arriving_frame(vni, &[&OWN.0[..], &router(vni).0, &[8, 0], user].concat())
+}
+
+/// The same with a frame of the segment.
+fn arriving_frame(vni: u32, inside: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     let ip = IpRepr::V4(Ipv4Repr::new(THERE, HERE, IpProtocol::UDP));
     let udp = UdpRepr { src_port: 50_000, dst_port: 4789 };
-    ip.write_udp(udp, false, &[&header(Vni::new(vni).unwrap()), &inside, user], &mut octets).unwrap();
+    ip.write_udp(udp, false, &[&header(Vni::new(vni).unwrap()), inside], &mut octets).unwrap();
     frame(&octets)
 }
 
@@ -81,16 +85,21 @@ fn left(frame: &[u8]) -> (u32, Vec<u8>) {
 
 /// The same of its packet in the underlay.
 fn in_segment(packet: &[u8]) -> (u32, Vec<u8>) {
+    let (vni, frame) = frame_in_segment(packet);
+    let macs = [&router(vni).0[..], &OWN.0].concat();
+    assert_eq!((&frame[..12], &frame[12..14]), (&macs[..], &[8, 0][..]));
+    (vni, frame[14..].to_vec())
+}
+
+/// The VNI and the frame of a packet in the underlay.
+fn frame_in_segment(packet: &[u8]) -> (u32, Vec<u8>) {
     let ip = Ipv4::parse(packet).unwrap();
     assert!(ip.checksum_is_valid() && ip.dont_fragment(), "{packet:02x?}");
     assert_eq!((ip.src(), ip.dst()), (HERE, THERE));
     let udp = Udp::parse(ip.payload()).unwrap();
     assert!(udp.src_port() >= 49_152 && udp.dst_port() == 4789, "{packet:02x?}");
     let vxlan = Vxlan::parse(udp.payload()).unwrap();
-    let vni = vxlan.vni.value();
-    let macs = [&router(vni).0[..], &OWN.0].concat();
-    assert_eq!((&vxlan.frame[..12], &vxlan.frame[12..14]), (&macs[..], &[8, 0][..]));
-    (vni, vxlan.frame[14..].to_vec())
+    (vxlan.vni.value(), vxlan.frame.to_vec())
 }
 
 struct World {
@@ -282,6 +291,42 @@ fn n3_is_in_a_segment() {
     assert_eq!((told, udp.payload()[1]), (ACCESS, 2), "{response:02x?}");
 }
 
+// Input:  a segment with an address and one without; ARP requests in both, for that address and for another, to all and to the MAC address of the
+//         switch; then a packet to the UE in a frame for all, and one of the UE.
+// Output: in the first segment the other end learns the MAC address of the switch, and nothing else leaves but the packet of the UE.
+#[test]
+fn the_address_of_a_segment_is_answered_behind_a_switch() {
+    let switch = Served::at("127.0.0.1:0".parse().unwrap());
+    let mut config = tenants(&switch);
+    let (own, router_address) = (Ipv4Addr::new(172, 16, 5, 1), Ipv4Addr::new(172, 16, 5, 9));
+    config.upf.vxlan[0].address = Some(own);
+    let mut world = World::new(switch, &config);
+    assert_eq!(entries(&world.daemon, "vxlan_arrivals"), Some(3));
+    let everybody = MacAddr([0xff; 6]);
+    let request = |to: MacAddr, vni: u32, target: Ipv4Addr| {
+        let sender = (router(vni), router_address);
+        let mut frame = [&to.0[..], &router(vni).0, &[8, 6]].concat();
+        Arp { is_request: true, sender, target: (MacAddr([0; 6]), target) }.write(&mut frame);
+        arriving_frame(vni, &frame)
+    };
+    for to in [everybody, OWN] {
+        world.switch.put(N6, &request(to, 5, router_address));
+        world.switch.put(N6, &request(to, 6, own));
+        world.switch.put(N6, &request(to, 5, own));
+        let (port, sent) = world.switch.next();
+        let (vni, answer) = frame_in_segment(&sent[14..]);
+        assert_eq!((port, &sent[..6], vni), (N6, &N6_ROUTER.0[..], 5));
+        assert_eq!(answer[..14], [&router(5).0[..], &OWN.0, &[8, 6]].concat());
+        let reply = Arp { is_request: false, sender: (OWN, own), target: (router(5), router_address) };
+        assert_eq!(Arp::parse(&answer[14..]), Ok(Some(reply)));
+    }
+    let for_all = [&everybody.0[..], &router(5).0, &[8, 0], &packet(SERVER, UE, b"for all")].concat();
+    world.switch.put(N6, &arriving_frame(5, &for_all));
+    let mark = packet(UE, SERVER, b"mark");
+    let put = world.of_ue(0, &mark);
+    world.nothing_before(|switch| switch.put(N3, &put), &one_hop_on(mark));
+}
+
 // Input:  a UPF that starts on the switch of another one, with the second tenant alone and another VNI.
 // Output: the rows of the former are gone: what comes with an old VNI is of nobody; the tenant is reached with the new one.
 #[test]
@@ -307,16 +352,8 @@ fn another_configuration_replaces_the_segments() {
     }
     switch.put(N6, &arriving(9, &new));
     assert_eq!(in_tunnel_of(&switch.next().1[14..]), (tunnel(1).value(), one_hop_on(new)));
-    let view: SwitchView = serde_json::from_str(&fetch(&daemon, "/api/v1/switch").1).unwrap();
-    let state = view.switch.expect("there is a switch");
-    let entries =
-        |name: &str| state.tables.iter().find(|table| table.name == name).map(|table| table.entries);
-    assert_eq!(
-        [entries("vxlan_arrivals"), entries("vxlan_departures"), entries("network_lpm")],
-        [Some(1); 3],
-        "{:?}",
-        state.tables
-    );
+    let tables = ["vxlan_arrivals", "vxlan_departures", "network_lpm"];
+    assert_eq!(tables.map(|name| entries(&daemon, name)), [Some(1); 3]);
 }
 
 // Input:  segments on a program without VXLAN; with an underlay of another IP version; without a way to the other end; at an address of GTP-U.

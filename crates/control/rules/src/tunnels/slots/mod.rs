@@ -22,6 +22,8 @@ pub(super) struct Slots {
     scheme: TeidScheme,
     /// The largest TEID that is allocated.
     largest: u32,
+    /// Slots up to this one have no index.
+    base: u32,
     /// The slot of index 0, less one.
     start: u32,
     first_generation: u8,
@@ -60,6 +62,7 @@ impl Slots {
             capacity,
             scheme: TeidScheme::default(),
             largest: u32::MAX,
+            base: 0,
             start: (seed % u64::from(capacity.max(1))) as u32,
             first_generation: (seed >> 56) as u8,
             used: Vec::new(),
@@ -74,11 +77,12 @@ impl Slots {
         Self { scheme, ..self }
     }
 
-    /// The same, with TEIDs that are slots only. Before the first take.
-    pub(super) fn short(self) -> Self {
-        let capacity = self.capacity.min(pools::FIRST - 1);
+    /// The same, with TEIDs that are slots only, from this one on. Before the first take.
+    pub(super) fn short(self, first: u32) -> Self {
+        let base = first.max(1) - 1;
+        let capacity = self.capacity.min(pools::FIRST - 1 - base);
         let start = self.start % capacity.max(1);
-        Self { capacity, start, scheme: TeidScheme::default(), largest: TeidScheme::MAX_SLOT, ..self }
+        Self { capacity, start, base, scheme: TeidScheme::default(), largest: TeidScheme::MAX_SLOT, ..self }
     }
 
     /// Takes the next TEID that is `usable`; `None` when there is none.
@@ -186,14 +190,15 @@ impl Slots {
     }
 
     fn teid(&self, index: u32, generation: u8) -> Option<Teid> {
-        // Both are below the capacity, which is no more than 2^24.
+        // Both are below the capacity, which is no more than 2^24, and so is the base with it.
         let slot = self.start + index;
         let slot = if slot < self.capacity { slot } else { slot - self.capacity };
-        self.scheme.teid(slot + 1, generation)
+        self.scheme.teid(self.base + slot + 1, generation)
     }
 
     fn index_if_taken(&self, teid: Teid) -> Option<u32> {
         let (slot, generation) = self.scheme.parts(teid);
+        let slot = slot.saturating_sub(self.base);
         if slot == 0 || slot > self.capacity {
             return None;
         }

@@ -29,12 +29,25 @@ fn the_slot_that_rested_longest_is_reused_first() {
 // Output: both times the slot alone.
 #[test]
 fn short_teids_are_slots() {
-    let mut slots = Slots::new(1, 0x2a << 56).short();
+    let mut slots = Slots::new(1, 0x2a << 56).short(0);
     for _ in 0..2 {
         let teid = slots.take(any_teid).unwrap();
         assert_eq!(teid.value(), 1);
         slots.give_back(teid);
     }
+}
+
+// Input:  slots for short TEIDs from one on; all are taken, one released and taken again.
+// Output: TEIDs from that one on, and those of the first large pool are not reached.
+#[test]
+fn short_teids_begin_behind_those_of_small_pools() {
+    let mut slots = Slots::new(3, 1).short(0x6_0000);
+    let mut taken: Vec<_> = (0..3).filter_map(|_| slots.take(any_teid)).map(Teid::value).collect();
+    slots.give_back(Teid::new(0x6_0001).unwrap());
+    assert_eq!(slots.take(any_teid).map(Teid::value), Some(0x6_0001));
+    taken.sort_unstable();
+    assert_eq!((taken, slots.take(any_teid)), (vec![0x6_0000, 0x6_0001, 0x6_0002], None));
+    assert_eq!(Slots::new(MAX_SLOTS, 0).short(0x6_0000).available(), pools::FIRST - 0x6_0000);
 }
 
 // Input:  two seeds.

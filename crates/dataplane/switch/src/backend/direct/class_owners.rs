@@ -74,7 +74,7 @@ impl ClassOwners {
             if let Some(owner) = owner {
                 *flows.entry(owner).or_default() |= group.flows;
             }
-            if group.takers.iter().any(|rule| !rule.pdr.pdi.qfis.is_empty()) {
+            if group.names_flows {
                 needs_flow.insert(teid);
             }
         }

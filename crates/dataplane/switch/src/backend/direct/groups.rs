@@ -18,6 +18,9 @@ pub(in crate::backend) struct Group<'r> {
     pub(in crate::backend) flows: u64,
     /// In the order of their precedence, without those behind a rule that takes all.
     pub(in crate::backend) takers: Vec<GroupRule<'r>>,
+    /// A rule of the receive source names QFIs: one of the group, or one behind a rule that takes all. The software may find that a packet is not of the
+    /// application of a rule that takes all here.
+    pub(in crate::backend) names_flows: bool,
 }
 
 /// A candidate rule of a group.
@@ -79,9 +82,10 @@ pub(in crate::backend) fn groups<'r>(
             LookupKey::V4(..) | LookupKey::V6(..) => drop(of_flows.insert(until_all(&takers, |_| true), 1)),
         }
         of_flows.remove(&Vec::new());
+        let names_flows = pdrs.iter().any(|pdr| !pdr.pdi.qfis.is_empty());
         for (places, flows) in of_flows {
             let takers = places.into_iter().filter_map(|place| takers.get(place)).cloned().collect();
-            groups.push(Group { key: *key, flows, takers });
+            groups.push(Group { key: *key, flows, takers, names_flows });
         }
     }
     groups

@@ -7,7 +7,7 @@ use causeway_dataplane::ApplyError;
 use foldhash::fast::RandomState;
 
 use super::templates::Templates;
-use super::{OWN_ENTRY_BASE, SESSION, SESSIONS};
+use super::{DOWNLINK, OWN_ENTRY_BASE, SESSION, SESSIONS};
 use crate::SwitchPdr;
 use crate::backend::config::{Config, SourceGuardPool};
 use crate::backend::layout::Layout;
@@ -139,11 +139,12 @@ impl Numbers {
     }
 }
 
-/// The numbers of a pool; `None` if they are not numbers of sessions.
+/// The numbers of a pool; `None` if they are not numbers of sessions, or its TEIDs not those of entries by number.
 pub(in crate::backend) fn pool(guard: &SourceGuardPool) -> Option<(u32, u32)> {
     let (_, free) = guard.pool()?;
     let fixed = guard.first_teid & SESSION & !free;
-    (free < SESSIONS && (fixed | free) < SESSIONS).then_some((fixed, free))
+    let is_numbered = guard.first_teid < DOWNLINK && free < SESSIONS && (fixed | free) < SESSIONS;
+    is_numbered.then_some((fixed, free))
 }
 
 /// The number of the session of a tenant's UE, if the UE is in a pool.

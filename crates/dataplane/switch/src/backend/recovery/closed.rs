@@ -1,12 +1,13 @@
 //! Entries for the destinations that UEs must not reach.
 
 use causeway_p4::names::{action, parameter, table};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use causeway_dataplane::{DropReason, Topology};
 use foldhash::fast::RandomState;
 
+use crate::backend::config::Config;
 use crate::backend::layout::Layout;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
 use crate::model::upf;
@@ -59,17 +60,20 @@ pub(in crate::backend) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Opti
     })
 }
 
-/// The entries of a topology whose first data network is on the switch.
-pub(in crate::backend) fn entries(layout: &Layout, topology: &Topology) -> Vec<Entry> {
+/// The entries of a topology of which the switch serves these data networks. Which of them a packet is of is no key of the
+/// tables: pings to any of their gateways pass.
+pub(in crate::backend) fn entries(layout: &Layout, config: &Config, topology: &Topology) -> Vec<Entry> {
     let closed = topology.blocked_addresses();
     let v4 = LINK_V4.map(|(ip, mask)| (ip.into(), u32::from(mask).into()));
     let v6 = LINK_V6.map(|(ip, mask)| (ip.into(), u128::from(mask)));
     let link = v4.into_iter().chain(v6);
     let link = link.map(|(ip, mask)| (ip, mask, LINK, None, Some(upf::DropReason::LinkLocal)));
-    let gateways = topology.networks.first().into_iter().flat_map(|network| &network.gateways);
-    let pings = gateways.filter(|ip| closed.contains(**ip)).map(|ip| match ip {
-        IpAddr::V4(_) => (*ip, u32::MAX.into(), PINGS, Some(ICMP), None),
-        IpAddr::V6(_) => (*ip, u128::MAX, PINGS, Some(ICMPV6), None),
+    let served = topology.networks.iter().filter(|network| config.tenant_of(&network.instance).is_some());
+    // Several may have the same.
+    let gateways: BTreeSet<IpAddr> = served.flat_map(|network| &network.gateways).copied().collect();
+    let pings = gateways.into_iter().filter(|ip| closed.contains(*ip)).map(|ip| match ip {
+        IpAddr::V4(_) => (ip, u32::MAX.into(), PINGS, Some(ICMP), None),
+        IpAddr::V6(_) => (ip, u128::MAX, PINGS, Some(ICMPV6), None),
     });
     let nets = closed.nets().map(|(net, reason)| {
         let reason = match reason {

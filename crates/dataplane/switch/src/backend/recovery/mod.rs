@@ -13,6 +13,7 @@ use std::sync::Arc;
 use causeway_dataplane::{HostReachability, Settings, Topology};
 use causeway_types::{Seid, Span, Time};
 
+use super::config::Config;
 use super::firewall;
 use super::layout::Layout;
 use super::notice::{Cause, Notice, ReconcileResult};
@@ -93,6 +94,7 @@ pub(super) enum UnitsEnd {
 #[derive(Debug)]
 pub(super) struct Recovery {
     layout: Arc<Layout>,
+    config: Arc<Config>,
     /// The local addresses, and those that UEs must not reach.
     topology: Topology,
     /// Entries that belong to no session and never change.
@@ -111,22 +113,24 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Recovery of a switch that has these entries, which never change, and those of the topology.
+    /// Recovery of a switch that has these entries, which never change, and those of the configuration's topology.
     ///
     /// # Errors
     /// The addresses that UEs must not reach, or the firewall, exceed the tables.
     pub(super) fn new(
         layout: &Arc<Layout>,
-        topology: &Topology,
+        config: &Arc<Config>,
         fixed: Vec<Entry>,
     ) -> Result<Self, StartError> {
-        let closed = closed::entries(layout, topology);
+        let topology = &config.topology;
+        let closed = closed::entries(layout, config, topology);
         if let Some((room, needed)) = closed::lacks_room(layout, &closed) {
             return Err(StartError::Closed { needed, room });
         }
         let firewall = firewall::entries(layout, topology.firewall.as_deref())?;
         Ok(Self {
             layout: Arc::clone(layout),
+            config: Arc::clone(config),
             topology: topology.clone(),
             fixed,
             closed,
@@ -200,7 +204,7 @@ impl Recovery {
     }
 
     fn update_closed(&mut self) -> Result<Vec<Update>, Notice> {
-        let closed = closed::entries(&self.layout, &self.topology);
+        let closed = closed::entries(&self.layout, &self.config, &self.topology);
         if let Some((room, needed)) = closed::lacks_room(&self.layout, &closed) {
             return Err(Notice::Closed { needed, room });
         }

@@ -94,7 +94,7 @@ impl<D: SwitchDriver> Switch<D> {
         let fixed = fixed_entries(&layout, &config)?;
         let config = Arc::new(config);
         let allocator = Allocator::new(&layout, &config, ranges, &fixed);
-        let recovery = Recovery::new(&layout, &config.topology, fixed)?;
+        let recovery = Recovery::new(&layout, &config, fixed)?;
         let mut writer = Writer::new(&layout, config.attempts);
         writer.guard(recovery.has_firewall());
         writer.background().push(recovery.base_entries().into_iter().map(Update::Insert).collect());
@@ -344,6 +344,9 @@ impl<D: SwitchDriver> Switch<D> {
     /// Handles a frame of the switch for its controller.
     fn handle_frame(&mut self, now: Time, frame: Vec<u8>) {
         let Some(parsed) = CpuPortFrame::parse(&frame) else { return self.packet_io.ignore() };
+        if parsed.is(Punt::Arp) {
+            return self.packet_io.answer(now, &parsed, &mut self.requests);
+        }
         let rule = self.packet_io.rule_of(&parsed, &self.sessions);
         let session = rule.map(|rule| rule.session);
         if parsed.is(Punt::ApplicationClass) {

@@ -354,6 +354,29 @@ fn sessions_without_a_place_are_in_the_software() {
     assert!(upf.switch().is_empty());
 }
 
+// Input:  profile `direct`; a session that the software has, as it asks for a packet rate. Of its uplink PDRs the first is for the class `game` without a QFI, the
+//         second for one QFI; packets of that QFI, of no class.
+// Output: the software knows the QFI of the packets: they match the second PDR.
+#[test]
+fn software_knows_the_qfi_behind_a_pdr_of_an_application() {
+    let mut upf = on_switch(&with_classes(&profiles::DIRECT));
+    upf.set_applications(&applications(&["game"]));
+    let mut rules = player(0);
+    let rate = Some(PacketRates { uplink: None, downlink: None });
+    rules.qers.insert(QerId(1), Qer { packet_rate: rate, ..rules.qers.get(&QerId(1)).unwrap().clone() });
+    let mut plain = rules.pdrs.get(&PdrId(1)).unwrap().clone();
+    let pdi = Pdi { application: Some(ApplicationId::from("game")), ..plain.pdi.clone() };
+    let of_game = Pdr { id: PdrId(5), precedence: Precedence(100), pdi, ..plain.clone() };
+    plain.pdi.qfis.insert(Qfi::new(9).unwrap());
+    for pdr in [plain, of_game] {
+        rules.pdrs.insert(pdr.id, pdr);
+    }
+    upf.apply(window(0), &Plan::install(Seid(1), rules)).unwrap();
+    assert_eq!(upf.switch().statistics().sessions_classified_in_software, 1);
+    let fate = upf.process(window(0), &from_gnb(), &request(0, 60), &mut Vec::new());
+    assert_eq!(fate, Disposition::Forwarded);
+}
+
 // Input:  a session that plays, and a switch that restarts empty.
 // Output: it is of other traffic then, as the switch knows no more, and of its class after two windows.
 #[test]

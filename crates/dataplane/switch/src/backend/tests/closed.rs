@@ -12,7 +12,8 @@ use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{IpNet, Seid, Span};
 
-use super::fixture::{START, from_gnb, session, topology, tunnelled, ue};
+use super::fixture::{START, from_gnb, session, tenant_topology, topology, tunnelled, ue};
+use super::segments::session_in;
 use crate::backend::notice::Notice;
 use crate::backend::{InProcess, InProcessError, StartError};
 use crate::driver::Program;
@@ -140,4 +141,43 @@ fn an_address_that_came_while_the_switch_was_away_is_closed() {
     switch.advance(later);
     let after = fates(&mut switch, &mut oracle, later);
     assert_eq!(count(&after, DropReason::LocalAddress), 2 + 1 + 2);
+}
+
+// Input:  two data networks in segments, each with a gateway and one that both have; a UE of each that pings all of them, and sends datagrams to them.
+// Output: pings to the gateways of its own data network pass as in the slow path, and no datagram does. Pings to that of the other pass, too: the tables
+//         do not know the data network.
+#[test]
+fn gateways_of_all_data_networks_are_pinged() {
+    let gateways = |texts: [&str; 2]| texts.map(|text| text.parse().unwrap()).to_vec();
+    let mut topology = tenant_topology();
+    topology.networks[0].gateways = gateways(["10.45.0.1", "10.99.0.1"]);
+    topology.networks[1].gateways = gateways(["10.46.0.1", "10.99.0.1"]);
+    for contract in [&profiles::HIP4_VXLAN, &profiles::DIRECT_VXLAN] {
+        let mut switch =
+            InProcess::new(&Program::from(contract), topology.clone(), Limits::default()).unwrap();
+        let mut oracle = SlowPath::new(topology.clone(), Limits::default());
+        for (number, name) in [(0, "internet"), (1, "tenant-b")] {
+            let plan = Plan::install(Seid(number.into()), session_in(name, number));
+            switch.apply(START, &plan).unwrap();
+            oracle.apply(START, &plan).unwrap();
+        }
+        let (pass, drop) = (Disposition::Forwarded, Disposition::Dropped(DropReason::LocalAddress));
+        for (number, own, other) in [(0, "10.45.0.1", "10.46.0.1"), (1, "10.46.0.1", "10.45.0.1")] {
+            let mut fates = |protocol: IpProtocol, to: &str| {
+                let mut packet = Vec::new();
+                let ip = IpRepr::V4(Ipv4Repr::new(ue(0), to.parse().unwrap(), protocol));
+                ip.write(&[8, 0, 0, 9, 0, 8, 0, 0], &mut packet).unwrap();
+                let packet = tunnelled(number, Some(9), &packet);
+                let ours = switch.process(START, &from_gnb(), &packet, &mut Vec::new());
+                (ours, oracle.process(START, &from_gnb(), &packet, &mut Vec::new()))
+            };
+            for to in [own, "10.99.0.1"] {
+                assert_eq!(fates(IpProtocol::ICMP, to), (pass, pass), "{} {to}", contract.profile);
+            }
+            for to in [own, other, "10.99.0.1"] {
+                assert_eq!(fates(IpProtocol::UDP, to), (drop, drop), "{} {to}", contract.profile);
+            }
+            assert_eq!(fates(IpProtocol::ICMP, other), (pass, drop), "{}", contract.profile);
+        }
+    }
 }

@@ -1,16 +1,17 @@
 //! Properties of profile `direct`: numbers that stay, that follow from addresses, and that are not reused too soon.
 
-use causeway_dataplane::{ApplyError, Dataplane, Disposition, PacketEngine};
+use causeway_dataplane::{ApplyError, Dataplane, Disposition, DropReason, PacketEngine};
 use causeway_model::{
     HeaderRemoval, Plan, PlanOptions, Qer, RateLimit, RuleSet, TosMarking, plan_modification,
 };
 use causeway_p4::profiles;
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_slowpath::Limits;
 use causeway_types::{Bitrate, FarId, PdrId, QerId, Qfi, QfiSet, Seid, Span, Time, UrrId};
 
 use super::fixture::{
-    START, UPF, buffering, from_gnb, from_network, gnb, on_switch, reply, request, session, teid, to_gnb,
-    topology, volume,
+    SERVERS, START, UPF, buffering, from_gnb, from_network, gnb, on_switch, reply, request, session,
+    slow_path, teid, to_gnb, topology, tunnelled, ue, volume,
 };
 use crate::SwitchPdr;
 use crate::backend::local_model::parts;
@@ -133,6 +134,27 @@ fn a_number_has_one_rule_at_a_time() {
     assert_eq!((end(&mut upf, 2), end(&mut upf, 1)), ((0, 0), (100, 0)));
 }
 
+// Input:  a session whose uplink is for several QoS flows; a packet of one of them with its last hop.
+// Output: the software finds its rule, and drops it as the slow path does.
+#[test]
+fn the_last_hop_of_a_rule_of_several_flows() {
+    let (mut upf, mut oracle) = (direct(), slow_path());
+    let mut rules = session(0);
+    let pdr = rules.pdrs.get_mut(&PdrId(1)).unwrap();
+    pdr.pdi.qfis = QfiSet::from_iter([8, 9].into_iter().filter_map(Qfi::new));
+    let ip = Ipv4Repr { ttl: 1, ..Ipv4Repr::new(ue(0), SERVERS[0], IpProtocol::UDP) };
+    let mut user = Vec::new();
+    let udp = UdpRepr { src_port: 40_000, dst_port: 53 };
+    IpRepr::V4(ip).write_udp(udp, true, &[&[0; 72]], &mut user).unwrap();
+    for plane in [&mut upf as &mut dyn PacketEngine, &mut oracle] {
+        plane.apply(START, &Plan::install(Seid(0), rules.clone())).unwrap();
+        for qfi in [8, 9] {
+            let fate = plane.process(START, &from_gnb(), &tunnelled(0, Some(qfi), &user), &mut Vec::new());
+            assert_eq!(fate, Disposition::Dropped(DropReason::TtlExpired), "QFI {qfi}");
+        }
+    }
+}
+
 // Input:  sessions whose uplink is for several QoS flows, until the table is full; one more.
 // Output: it is refused with the table's name, and no state of it is left.
 #[test]
@@ -174,8 +196,8 @@ fn meters_are_of_two_kinds() {
     assert_eq!((free[0], free[1]), (1, 2));
 }
 
-// Input:  a pool of UEs whose TEIDs end like their addresses; a session of it; and a pool that is too large.
-// Output: one entry numbers the whole pool, both rules have the UE's number; the large one is refused by name.
+// Input:  a pool of UEs whose TEIDs end like their addresses; a session of it; a pool that is too large, and one whose TEIDs are.
+// Output: one entry numbers the whole pool, both rules have the UE's number; the others are refused by name.
 #[test]
 fn a_pool_numbers_its_ues() {
     let program = Program::from(&profiles::DIRECT);
@@ -198,6 +220,8 @@ fn a_pool_numbers_its_ues() {
     assert_eq!(state.entries(pools).unwrap().count(), 1);
     let large = "10.44.0.0/14".parse().unwrap();
     assert_eq!(with_pool("10.44.0.0/14", 0).unwrap_err(), StartError::Numbers(large));
+    let high = "10.45.0.0/16".parse().unwrap();
+    assert_eq!(with_pool("10.45.0.0/16", 0xdd_0000).unwrap_err(), StartError::Numbers(high));
 }
 
 // Input:  packets; the switch restarts empty, with all counters at zero; more packets; the session ends, and another

@@ -5,16 +5,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use causeway_dataplane::{Dataplane, GtpuEndpoint, Topology};
 use causeway_model::{Far, Forwarding, Pdi, Pdr, Plan, RuleSet};
 use causeway_p4::{Contract, profiles};
+use causeway_packet::Arp;
 use causeway_packet::gtpu::prefix;
 use causeway_slowpath::Limits;
-use causeway_types::{FarId, Interface, NetworkInstance, PdrId, Qfi, Seid, Span};
+use causeway_types::{FarId, Interface, MacAddr, NetworkInstance, PdrId, Qfi, Seid, Span};
 
 use super::fixture::{GNBS, SERVERS, START, UPF, n3, session, teid, tenant_topology, ue};
 use crate::backend::config::{Config, Hop, Route};
 use crate::backend::cpu_port::{in_udp, plain_frame};
 use crate::backend::layout::{Layout, UnknownLayout};
 use crate::backend::segments::{Segment, SegmentError, SegmentOf, check};
-use crate::backend::underlay::{from_segment, inside};
+use crate::backend::underlay::{frame_to_segment, from_segment, inside};
 use crate::backend::{StartError, Switch};
 use crate::driver::Program;
 use crate::model::upf::Upf;
@@ -55,7 +56,7 @@ fn segment(of: SegmentOf, vni: u32, is_ipv6: bool) -> Segment {
     let [local, remote] = ends(is_ipv6);
     let hop = Hop { port: PORT, source: [2, 0, 0, 9, 0, 1], neighbour: [2, 0, 0, 9, 0, 2] };
     let (mac, next_hop) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 1, vni as u8]);
-    Segment { of, vni, local, remote, mac, next_hop, hop, mtu: 1450 }
+    Segment { of, vni, local, remote, mac, address: None, next_hop, hop, mtu: 1450 }
 }
 
 fn network(name: &str) -> NetworkInstance {
@@ -85,7 +86,7 @@ fn switch(program: &Program, config: Config) -> Switch<Model<Upf>> {
 }
 
 /// The session of a UE in a data network, whose tunnels have this number.
-fn session_in(name: &str, number: u8) -> RuleSet {
+pub(super) fn session_in(name: &str, number: u8) -> RuleSet {
     let mut rules = session(number);
     rules.pdrs.replace(|pdr| {
         let mut pdr = Pdr::clone(&pdr);
@@ -105,12 +106,17 @@ fn arriving(segment: &Segment, packet: &[u8]) -> Vec<u8> {
 
 /// Sends a frame into the switch; what leaves: VNI and packet.
 fn passed(switch: &mut Switch<Model<Upf>>, frame: &[u8]) -> Option<(u32, Vec<u8>)> {
+    passed_frame(switch, frame).map(|(vni, frame)| (vni, frame[14..].to_vec()))
+}
+
+/// The same with the frame in the segment.
+fn passed_frame(switch: &mut Switch<Model<Upf>>, frame: &[u8]) -> Option<(u32, Vec<u8>)> {
     switch.driver().receive(START, PORT, frame);
     switch.run(START);
     let (_, port, sent) = switch.driver().poll_sent()?;
     assert_eq!((port, &sent[..12]), (PORT, &[2, 0, 0, 9, 0, 2, 2, 0, 0, 9, 0, 1][..]));
     let inside = inside(&sent[14..]).unwrap();
-    Some((inside.vni, inside.packet.to_vec()))
+    Some((inside.vni, inside.frame.to_vec()))
 }
 
 // Input:  two sessions of one UE address in two data networks, in an underlay of IPv4 and in one of IPv6, N3 in a segment, too; packets both ways; then their usage.
@@ -156,7 +162,11 @@ fn segments_that_do_not_fit_are_refused() {
     let layout = |contract: &Contract| Layout::new(&Program::from(contract)).unwrap();
     let with = layout(&profiles::HIP4_VXLAN);
     let many = vec![segment(SegmentOf::Access, 1, false); 255];
-    assert_eq!(check(&with, &many), Err(SegmentError::TooMany { needed: 255, available: 254 }));
+    assert_eq!(check(&with, &many), Err(SegmentError::TooMany { needed: 255, available: 253 }));
+    let asked = Segment { address: Some(ADDRESS), ..segment(SegmentOf::Access, 1, false) };
+    assert_eq!(check(&with, &vec![asked.clone(); 128]), Ok(()));
+    let many = vec![asked; 129];
+    assert_eq!(check(&with, &many), Err(SegmentError::TooMany { needed: 258, available: 256 }));
     let [_, remote] = ends(true);
     let other = [segment(SegmentOf::Access, 8, true)];
     assert_eq!(check(&with, &other), Err(SegmentError::Underlay { vni: 8, remote }));
@@ -169,6 +179,61 @@ fn segments_that_do_not_fit_are_refused() {
     let refused =
         Switch::new(Model::new(program.clone(), pipeline, model), &program, config(false)).unwrap_err();
     assert_eq!(refused, StartError::Segments(SegmentError::NoTables));
+}
+
+/// The address of the switch in a segment.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(172, 16, 5, 1);
+
+// Input:  segments of a data network and of N3 with an address, and one of a data network without; each is asked for that address and for another one, by
+//         frames for all and for the MAC address of the switch. Packets to a UE and of a UE in frames for all.
+// Output: the address is answered in its segment alone, with all headers; no packet of a frame for all leaves, in an underlay of either IP version.
+#[test]
+fn the_address_of_a_segment_is_answered() {
+    for (program, is_ipv6) in
+        [(Program::from(&profiles::HIP4_VXLAN), false), (over_ipv6(&profiles::DIRECT_VXLAN), true)]
+    {
+        let mut config = config(is_ipv6);
+        for number in [0, 2] {
+            config.segments[number].address = Some(ADDRESS);
+        }
+        let segments = config.segments.clone();
+        let mut switch = switch(&program, config);
+        switch.apply(START, &Plan::install(Seid(0), session_in("internet", 0))).unwrap();
+        let everybody = [0xff; 6];
+        for segment in &segments {
+            let (mac, router) = (MacAddr(segment.mac), MacAddr(segment.next_hop));
+            let asker = (router, Ipv4Addr::new(172, 16, 5, 9));
+            let there = Segment { local: segment.remote, remote: segment.local, ..segment.clone() };
+            let mut asked = |to: [u8; 6], target: Ipv4Addr| {
+                let mut frame = [&to[..], &router.0, &[8, 6]].concat();
+                Arp { is_request: true, sender: asker, target: (MacAddr([0; 6]), target) }.write(&mut frame);
+                passed_frame(&mut switch, &plain_frame(&frame_to_segment(&there, &frame).unwrap()))
+            };
+            for to in [everybody, segment.mac] {
+                let answer = asked(to, ADDRESS);
+                assert_eq!(answer.is_some(), segment.address.is_some(), "{segment:?}");
+                if let Some((vni, frame)) = answer {
+                    assert_eq!(
+                        (vni, &frame[..14]),
+                        (segment.vni, &[&router.0[..], &mac.0, &[8, 6]].concat()[..])
+                    );
+                    let reply = Arp { is_request: false, sender: (mac, ADDRESS), target: asker };
+                    assert_eq!(Arp::parse(&frame[14..]), Ok(Some(reply)));
+                }
+                assert_eq!(asked(to, asker.1), None);
+            }
+        }
+        let to_ue = super::fixture::udp((SERVERS[0], 53), (ue(0), 40_000), 172);
+        let user = super::fixture::udp((ue(0), 40_000), (SERVERS[0], 53), 72);
+        let header = prefix::uplink(n3(0).teid, Qfi::from_low_bits(9), user.len()).unwrap();
+        let of_ue = in_udp((GNBS[0], 2152), (UPF, 2152), (0, None), &[&header[..], &user].concat()).unwrap();
+        for (segment, packet) in [(&segments[0], &to_ue), (&segments[0], &of_ue), (&segments[2], &of_ue)] {
+            let for_all = Segment { mac: everybody, ..segment.clone() };
+            assert_eq!(passed(&mut switch, &arriving(&for_all, packet)), None);
+        }
+        assert!(passed(&mut switch, &arriving(&segments[0], &to_ue)).is_some());
+        assert!(passed(&mut switch, &arriving(&segments[2], &of_ue)).is_some());
+    }
 }
 
 // Input:  two data networks without segments on a switch with ports of its own, and one behind them that is in a segment; sessions in each.
