@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
 use causeway_ports::netlink::AddressMonitor;
+use causeway_switch::heavy_hitters;
 use causeway_types::{IdCipher, NodeId, TeidScheme, WallClock, WallTime};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
@@ -19,7 +20,7 @@ use crate::clock::{Clock, system};
 use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
 use crate::control::replication::{Identity, identity};
 use crate::control::{self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, Stop};
-use crate::error::{NO_CLASSES, ReloadError, RunError, StartError};
+use crate::error::{NO_CLASSES, NO_HEAVY_HITTERS, ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::management::{Listener, PortCounters};
 use crate::memory::Budget;
@@ -47,6 +48,8 @@ pub struct Daemon {
     n4_addresses: Vec<SocketAddr>,
     /// The data plane finds application classes.
     finds_classes: bool,
+    /// The data plane finds heavy hitters.
+    finds_heavy_hitters: bool,
     restored: Option<oneshot::Receiver<()>>,
 }
 
@@ -213,6 +216,11 @@ impl Daemon {
         if config.upf.traffic.classes.model.is_some() && !finds_classes {
             return Err(StartError::NoClasses);
         }
+        let of_switch = setups.first().and_then(|setup| setup.data_plane.switch_state());
+        let finds_heavy_hitters = of_switch.is_none_or(|switch| heavy_hitters::are_found_by(&switch));
+        if config.upf.traffic.heavy_hitters.threshold.is_some() && !finds_heavy_hitters {
+            return Err(StartError::NoHeavyHitters);
+        }
         let schedules: Vec<Schedule> = setups.iter().map(|setup| setup.schedule).collect();
         let max_sessions = config.upf.max_sessions as usize;
         let node = node_id(config, &pfcp);
@@ -291,6 +299,7 @@ impl Daemon {
             in_force,
             access: Mutex::new(access),
             finds_classes,
+            finds_heavy_hitters,
             n4_addresses,
             restored: Some(is_restored),
         })
@@ -332,6 +341,10 @@ impl Daemon {
             }
             // The file may have the same name.
             reloaded.add_file("upf.traffic.classes.model");
+        }
+        if next.traffic.heavy_hitters.threshold.is_some() && !self.finds_heavy_hitters {
+            let key = "upf.traffic.heavy_hitters.threshold";
+            return Err(ReloadError::Refused { key, why: NO_HEAVY_HITTERS.to_owned() });
         }
         let access = ManagementControl::prepare(&next.management)
             .map_err(|(key, error)| ReloadError::Refused { key, why: error.to_string() })?;

@@ -142,6 +142,9 @@ pub enum StartError {
     /// The program of the switch finds no application classes.
     #[error("upf.traffic.classes.model: {NO_CLASSES}")]
     NoClasses,
+    /// The program of the switch finds no heavy hitters.
+    #[error("upf.traffic.heavy_hitters.threshold: {NO_HEAVY_HITTERS}")]
+    NoHeavyHitters,
     /// The P4Runtime driver cannot start.
     #[cfg(feature = "p4runtime")]
     #[error("upf.switch: {0}")]
@@ -161,6 +164,10 @@ pub enum StartError {
 /// Why a model of application classes is refused.
 pub(crate) const NO_CLASSES: &str = "the P4 program of upf.switch.p4info finds no application classes: use hip4 or direct, compiled with \
                                      APPLICATION_CLASSES (P4_PROFILES=\"hip4-classes direct-classes\" scripts/p4), or remove the key";
+
+/// Why a threshold of heavy hitters is refused.
+pub(crate) const NO_HEAVY_HITTERS: &str = "the P4 program of upf.switch.p4info finds no heavy hitters: use hip4 or direct, compiled with \
+                                           HEAVY_HITTERS (P4_PROFILES=\"hip4-heavy-hitters direct-heavy-hitters\" scripts/p4), or remove the key";
 
 /// Why a new configuration is not put into force. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

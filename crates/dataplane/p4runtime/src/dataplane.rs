@@ -6,8 +6,8 @@ use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event,
-    GtpuPath, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, SwitchState,
-    Topology, Transmit,
+    GtpuPath, HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId,
+    PollApplied, Settings, SwitchState, Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
@@ -165,6 +165,15 @@ impl Dataplane for RemoteSwitch {
         if let Some(now) = self.now {
             let _now = self.poll(now);
         }
+    }
+
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        let now = self.poll(now);
+        self.switch.set_heavy_hitters(now, settings);
+    }
+
+    fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
+        self.switch.heavy_hitters(now)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

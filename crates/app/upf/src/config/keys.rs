@@ -452,17 +452,17 @@ pub const KEYS: &[Key] = &[
     live(
         "upf.traffic.heavy_hitters.threshold",
         "none",
-        "rate from which on a flow is a heavy hitter: a bit rate, or packets as 5000pps; without it heavy hitters are not looked for",
+        "rate from which on a flow is a heavy hitter: a bit rate, or packets as 5000pps (with dataplane switch: 1pps to 949pps); without it heavy hitters are not looked for",
     ),
     live(
         "upf.traffic.heavy_hitters.window",
         "1s",
-        "time over which the rate of a flow is measured, 4ms to 240s",
+        "time over which the rate of a flow is measured, 4ms to 240s; a switch has 805ms, and only the default is accepted",
     ),
     live(
         "upf.traffic.heavy_hitters.memory",
         "1MiB",
-        "memory of the counts of each packet thread, 64 octets to 512MiB",
+        "memory of the counts of each packet thread, 64 octets to 512MiB; a switch has its own, and only the default is accepted",
     ),
     live(
         "upf.traffic.heavy_hitters.flow",

@@ -384,7 +384,7 @@ pub enum Problem {
     /// The model of a switch has fewer rows.
     #[error(transparent)]
     SwitchFirewall(causeway_switch::backend::FirewallError),
-    /// The P4 programs look for nothing in the traffic.
+    /// The data plane looks for nothing in the traffic.
     #[error(
         "upf.dataplane {dataplane} looks for no heavy hitters: remove the key, or use another data plane"
     )]
@@ -392,6 +392,22 @@ pub enum Problem {
         /// The name of the data plane.
         dataplane: &'static str,
     },
+    /// The switch has no such threshold.
+    #[error("{0}, or use upf.dataplane fastpath")]
+    SwitchThreshold(#[from] causeway_switch::heavy_hitters::ThresholdRefused),
+    /// The switch looks for heavy hitters in one way.
+    #[error(
+        "upf.dataplane switch looks for heavy hitters among {has}: remove the key, or use upf.dataplane fastpath"
+    )]
+    SwitchHeavyHitters {
+        /// Its way.
+        has: &'static str,
+    },
+    /// No P4 program has both blocks.
+    #[error(
+        "a switch finds heavy hitters or application classes, not both: remove this key or upf.traffic.classes.model, or use upf.dataplane fastpath"
+    )]
+    SwitchTrafficBoth,
     /// A switch in front of the fast path measures no windows.
     #[error(
         "upf.dataplane {dataplane} has no application classes: remove the key, or use fastpath or switch"

@@ -8,6 +8,7 @@ use causeway_class_model::ModelFile;
 use causeway_dataplane::{FlowKind, HeavyHitterSettings, Threshold};
 use causeway_model::TrafficClasses;
 use causeway_switch::classes::ModelRefused;
+use causeway_switch::heavy_hitters;
 use causeway_types::{Bitrate, Span};
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use super::problem::Problem;
 use super::section::Section;
 use super::serialize::{octets, shown_if_any, span};
 use super::{quantities, values};
+use crate::data_planes::DataPlane;
 
 /// What is looked for in the traffic.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -113,6 +115,11 @@ impl HeavyHitters {
         }
     }
 
+    /// The time over which this data plane measures rates.
+    pub(crate) fn window_of(&self, dataplane: DataPlane) -> Span {
+        if dataplane.is_switch() { heavy_hitters::WINDOW } else { self.window }
+    }
+
     /// The settings of the data plane, with an unpredictable seed; `None`: heavy hitters are not looked for.
     pub(crate) fn settings(&self, seed: u64) -> Option<HeavyHitterSettings> {
         Some(HeavyHitterSettings {
@@ -168,6 +175,23 @@ pub(super) fn check_model(upf: &Upf) -> Result<(), Problem> {
     causeway_switch::classes::check(classes.model()).map_err(refused)
 }
 
+/// The problems of the search for heavy hitters on a switch, whose window and memory are those of its program. The defaults mean these.
+fn check_switch(traffic: &Traffic) -> Vec<(String, Problem)> {
+    let Traffic { heavy_hitters: heavy, classes } = traffic;
+    let default = HeavyHitters::default();
+    let has = |has| Problem::SwitchHeavyHitters { has };
+    let refused = heavy.threshold.and_then(|rate| heavy_hitters::with_threshold(rate.0).err());
+    let problems = [
+        ("threshold", refused.map(Problem::from)),
+        ("threshold", classes.model.is_some().then_some(Problem::SwitchTrafficBoth)),
+        ("window", (heavy.window != default.window).then(|| has("the packets of 805 ms"))),
+        ("memory", (heavy.memory != default.memory).then(|| has("8,192 flows at a time"))),
+        ("flow", (heavy.flow != default.flow).then(|| has("the packets of UEs"))),
+    ];
+    let keyed = |(key, problem): (_, Option<_>)| Some((format!("upf.traffic.heavy_hitters.{key}"), problem?));
+    problems.into_iter().filter_map(keyed).collect()
+}
+
 /// The problems of this section, each with its key.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
@@ -179,6 +203,8 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let threshold = "upf.traffic.heavy_hitters.threshold".to_owned();
     if !upf.dataplane.finds_heavy_hitters() {
         found.push((threshold, Problem::SwitchTraffic { dataplane }));
+    } else if upf.dataplane.is_switch() {
+        found.extend(check_switch(&upf.traffic));
     } else if let Err(error) = settings.sliding() {
         found.push((threshold, Problem::HeavyHitters { error }));
     }

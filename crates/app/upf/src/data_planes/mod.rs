@@ -125,7 +125,7 @@ impl DataPlane {
 
     /// Whether it looks for heavy hitters.
     pub(crate) fn finds_heavy_hitters(self) -> bool {
-        ["fastpath", "slowpath"].contains(&self.name)
+        ["fastpath", "slowpath", Self::SWITCH].contains(&self.name)
     }
 
     /// Whether the state of its idle sessions can be in a file.
@@ -157,7 +157,8 @@ fn switch(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     if let Some((switch, address)) = parts.config.upf.remote_switch() {
         return p4runtime::remote_switch(switch, address, parts);
     }
-    let program = Program::from(&profiles::HIP4_VXLAN).with_application_classes();
+    // Compiled programs have one of both; here one of both may be configured.
+    let program = Program::from(&profiles::HIP4_VXLAN).with_application_classes().with_heavy_hitters();
     let model = InProcess::new(&program, parts.topology.clone(), parts.limits)?;
     Ok(Box::new(model.with_counter_interval(COUNTER_INTERVAL)))
 }

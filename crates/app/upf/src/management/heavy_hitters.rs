@@ -30,7 +30,9 @@ pub(super) async fn heavy_hitters(
     let list = snapshots.iter().fold(Snapshot::default(), Snapshot::with).heavy_hitters.unwrap_or_default();
     let mut flows = list.flows;
     let total = flows.len();
-    let config = management.upf().traffic.heavy_hitters.clone();
+    let upf = management.upf();
+    let config = upf.traffic.heavy_hitters.clone();
+    let window = config.window_of(upf.dataplane);
     let rate = |hitter: &HeavyHitter| match config.threshold.map(|threshold| threshold.0) {
         Some(Threshold::PacketsPerSecond(_)) => hitter.packets_per_second,
         _ => hitter.bits_per_second,
@@ -47,7 +49,7 @@ pub(super) async fn heavy_hitters(
     Ok(Json(HeavyHittersView {
         enabled: config.threshold.is_some(),
         threshold: config.threshold.map(|threshold| threshold.to_string()),
-        window_ms: u64::try_from(config.window.as_millis()).unwrap_or(u64::MAX),
+        window_ms: u64::try_from(window.as_millis()).unwrap_or(u64::MAX),
         total,
         flows: flows.iter().map(view).collect(),
         unlisted: list.counts.unlisted,

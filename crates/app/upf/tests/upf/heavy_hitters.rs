@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpStream};
 
 use causeway_dataplane::Threshold;
 use causeway_types::Span;
-use causeway_upf::config::{FlowRate, HeavyFlow};
+use causeway_upf::config::{DataPlane, FlowRate, HeavyFlow};
 use causeway_upf::management::views::HeavyHittersView;
 
 use crate::common::smf::{Session, Smf};
@@ -26,16 +26,14 @@ fn send(gnb: &Gnb, running: &Running, session: Session, ue: Ipv4Addr, packets: u
     }
 }
 
-// Input:  three UEs with sessions of one SMF, a threshold of 50 packets a second. One UE sends 200 packets each time that
-//         the list is read, the others five in all. Then it is silent. Then a configuration without a threshold is loaded.
-// Output: its uplink alone is listed, with rate, session, SMF and time; the metrics count it; `limit` is checked; the event
-//         stream says that it began and ended; the list is empty after the silence, and says at last that the search is off.
-#[test]
-fn one_ue_exceeds_the_threshold() {
+/// One UE of three exceeds a threshold of this data plane, with its window in the configuration, if it can be set, and as it is shown.
+fn one_ue_exceeds(plane: &str, window: Option<Span>, window_ms: u64) {
     let upf = loopback();
     let mut config = config(upf);
-    config.upf.traffic.heavy_hitters.threshold = Some(FlowRate(Threshold::PacketsPerSecond(50)));
-    config.upf.traffic.heavy_hitters.window = Span::from_millis(400);
+    config.upf.dataplane = DataPlane::named(plane).unwrap();
+    let heavy = &mut config.upf.traffic.heavy_hitters;
+    heavy.threshold = Some(FlowRate(Threshold::PacketsPerSecond(50)));
+    heavy.window = window.unwrap_or(heavy.window);
     let running = run(&config, upf).unwrap();
     let mut smf = Smf::new(loopback().into(), running.n4());
     smf.associate();
@@ -59,7 +57,7 @@ fn one_ue_exceeds_the_threshold() {
     read_until("200 OK");
     let empty = listed(&running, "");
     assert!(empty.enabled && empty.flows.is_empty() && empty.total == 0, "{empty:?}");
-    assert_eq!((empty.threshold.as_deref(), empty.window_ms), (Some("50pps"), 400));
+    assert_eq!((empty.threshold.as_deref(), empty.window_ms), (Some("50pps"), window_ms));
 
     send(&gnb, &running, sessions[1], UES[1], 3);
     send(&gnb, &running, sessions[2], UES[2], 2);
@@ -69,7 +67,9 @@ fn one_ue_exceeds_the_threshold() {
     });
     until("its rate is that of the packets", || {
         send(&gnb, &running, sessions[0], UES[0], 200);
-        listed(&running, "").flows.first().is_some_and(|flow| flow.packets_per_second >= 50)
+        let list = listed(&running, "");
+        let rates = list.flows.first().map(|flow| (flow.packets_per_second, flow.bits_per_second));
+        rates.is_some_and(|(packets, bits)| packets >= 50 && bits >= 8 * 500 * packets)
     });
     let list = listed(&running, "?limit=1");
     let [flow] = list.flows.as_slice() else { panic!("{list:?}") };
@@ -77,10 +77,7 @@ fn one_ue_exceeds_the_threshold() {
     assert_eq!(flow.seid, Some(sessions[0].up_seid.to_string()));
     assert_eq!(flow.smf, Some(smf.local().ip().to_string()));
     assert_eq!(flow.flow, None);
-    assert!(
-        flow.bits_per_second >= 8 * 500 * flow.packets_per_second && flow.since > 1_700_000_000,
-        "{flow:?}"
-    );
+    assert!(flow.since > 1_700_000_000, "{flow:?}");
     let began = read_until("event: heavy_hitter\n");
     assert!(running.metric("causeway_heavy_hitters_found_total") >= 1.0);
     let (head, body) = running.fetch("/api/v1/heavy-hitters?limit=0");
@@ -106,4 +103,35 @@ fn one_ue_exceeds_the_threshold() {
     until("the search is off", || !listed(&running, "").enabled);
     send(&gnb, &running, sessions[0], UES[0], 200);
     assert!(listed(&running, "").flows.is_empty());
+}
+
+// Input:  three UEs with sessions of one SMF, a threshold of 50 packets a second. One UE sends 200 packets each time that
+//         the list is read, the others five in all. Then it is silent. Then a configuration without a threshold is loaded.
+// Output: its uplink alone is listed, with rate, session, SMF and time; the metrics count it; `limit` is checked; the event
+//         stream says that it began and ended; the list is empty after the silence, and says at last that the search is off.
+#[test]
+fn one_ue_exceeds_the_threshold() {
+    one_ue_exceeds("fastpath", Some(Span::from_millis(400)), 400);
+}
+
+// Input:  the same with the model of a switch, which has a window of its own.
+// Output: the same. The switch has said which UE is heavy, and its counters how much, and when it was over.
+#[test]
+fn one_ue_exceeds_the_threshold_on_a_switch() {
+    one_ue_exceeds("switch", None, 805);
+}
+
+// Input:  a switch over P4Runtime whose program finds no heavy hitters, and a threshold.
+// Output: the daemon does not start, and says the key, and how the program is compiled with them.
+#[cfg(feature = "p4runtime")]
+#[test]
+fn a_program_without_heavy_hitters_is_refused() {
+    let mut config = crate::switch::configuration_for("127.0.0.1:9".parse().unwrap());
+    config.upf.traffic.heavy_hitters.threshold = Some(FlowRate(Threshold::PacketsPerSecond(50)));
+    let error = causeway_upf::Daemon::start(&config).map(drop).unwrap_err().to_string();
+    assert!(
+        error.starts_with("upf.traffic.heavy_hitters.threshold: the P4 program of upf.switch.p4info"),
+        "{error}"
+    );
+    assert!(error.contains("HEAVY_HITTERS"), "{error}");
 }

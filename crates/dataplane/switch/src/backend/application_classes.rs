@@ -364,7 +364,7 @@ impl ApplicationClasses {
         self.next.clear();
         if let Some(classes) = applications.classes() {
             let updates = classes::entries(program, classes.model())?;
-            self.next = updates.into_iter().filter_map(into_entry).collect();
+            self.next = updates.into_iter().filter_map(Update::into_entry).collect();
             // The switch's windows are up to half a millisecond longer.
             self.rest = (classes.model().window() + Span::from_millis(1)) * REST;
             self.has_model = true;
@@ -480,12 +480,5 @@ impl ApplicationClasses {
         let place = free.into_iter().chain(is_fresh.then_some(self.fresh_from)).min();
         let place = place.filter(|_| self.waiting.first().is_some_and(|seid| is_at_rest(*seid)));
         [rested, place, self.next_reading()].into_iter().flatten().min()
-    }
-}
-
-fn into_entry(update: Update) -> Option<Entry> {
-    match update {
-        Update::Insert(entry) => Some(entry),
-        _ => None,
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct CpuPortFrame<'a> {
     pub(super) code: u8,
     /// The matched rule; zero for none.
     pub(super) rule: u32,
-    /// The port at which its packet arrived; of a copy that says an application class, the class.
+    /// The port at which its packet arrived; of a copy that says an application class, the class; of one that says a heavy hitter, the packets in a window.
     pub(super) of: u16,
     /// The data network that the packet came from, if it came without a tunnel.
     pub(super) tenant: Tenant,

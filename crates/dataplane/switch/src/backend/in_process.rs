@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use causeway_dataplane::{
-    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HostReachability,
-    Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings, SwitchState, Topology, Transmit,
+    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HeavyHitterList,
+    HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings,
+    SwitchState, Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_packet::{UserPacket, gtpu};
@@ -202,6 +203,17 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
             self.switch.run_without_path_timers(self.now);
             self.collect();
         }
+    }
+
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        let now = self.at(now);
+        self.switch.set_heavy_hitters(now, settings);
+        self.switch.run_without_path_timers(now);
+        self.collect();
+    }
+
+    fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
+        self.switch.heavy_hitters(now)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

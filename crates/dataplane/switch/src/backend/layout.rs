@@ -11,6 +11,7 @@ use crate::SwitchPdr;
 use crate::armed::Arming;
 use crate::classes;
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
+use crate::heavy_hitters;
 use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
 use crate::tables::TABLES;
@@ -89,7 +90,8 @@ impl Layout {
         let mut tables: HashMap<&'static str, usize, RandomState> = HashMap::default();
         let mut names: HashMap<u32, &'static str, RandomState> = HashMap::default();
         let of_classes = if classes::are_in(program) { &classes::TABLES[..] } else { &[][..] };
-        for name in TABLES.iter().chain(of_classes).copied() {
+        let of_heavy = if heavy_hitters::are_in(program) { &heavy_hitters::TABLES[..] } else { &[][..] };
+        for name in TABLES.iter().chain(of_classes).chain(of_heavy).copied() {
             if let Some(place) = program.tables.iter().position(|table| table.name == name) {
                 tables.insert(name, place);
                 names.insert(program.tables[place].id, name);

@@ -25,6 +25,7 @@
 //! - `writer`: the updates of each operation until the switch has confirmed them, and the writes that precede them.
 //! - `reader`: passes over counters, who waits for which counter, usage pulling, drops.
 //! - `application_classes`: the sessions whose traffic the switch measures, and the rows of the model.
+//! - `heavy_flows`: the heavy hitters that the switch has reported, with their rates.
 //! - `recovery`: restarts of the switch and takeovers: compares all tables with the desired state.
 //! - `operation` and `sessions`: changes in progress, and the state of sessions and rule numbers.
 //! - `requests`: the driver, with requests in flight and retries; `packet_io`: frames of the CPU port.
@@ -41,6 +42,7 @@ mod drop_reason;
 mod drops;
 mod filter;
 mod firewall;
+mod heavy_flows;
 mod in_process;
 mod layout;
 mod local_model;

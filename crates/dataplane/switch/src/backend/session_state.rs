@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use causeway_model::Far;
-use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
+use causeway_types::{Direction, FarId, PdrId, QerId, Seid, UrrId};
 
 use super::application_classes::Measured;
 use super::compile_session::{CompiledRule, LookupKey, NumberContent};
@@ -130,6 +130,11 @@ impl NumberRecord {
         };
         numbered.update(content);
         numbered
+    }
+
+    /// The direction of its packets.
+    pub(super) const fn direction(&self) -> Direction {
+        if self.content.template.is_uplink { Direction::Uplink } else { Direction::Downlink }
     }
 
     /// Its meaning changes, while it counts the same packets.

@@ -69,6 +69,16 @@ pub enum Update {
     },
 }
 
+impl Update {
+    /// The entry that it inserts, if it is an insertion.
+    pub(crate) fn into_entry(self) -> Option<Entry> {
+        match self {
+            Self::Insert(entry) => Some(entry),
+            _ => None,
+        }
+    }
+}
+
 /// Rates of a meter (RFC 2698), in octets and octets per second. The peak rate is at least the committed one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rates {

@@ -25,6 +25,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use causeway_dataplane::SwitchState;
+use causeway_traffic::heavy::Threshold;
 use causeway_traffic::sliding::Placement;
 use causeway_traffic::{ConfigError, Key, SlidingConfig, SwitchSliding, SwitchSlot};
 use causeway_types::{Span, Time};
@@ -47,6 +49,15 @@ pub const SUB_WINDOW: Span = Span::from_nanos(1 << 28);
 
 /// Sub-windows in a window.
 const SUB_WINDOWS: u8 = 3;
+
+/// The time over which the packets of a flow are counted: 805 ms.
+pub const WINDOW: Span = Span::from_nanos(SUB_WINDOWS as u64 * (1 << 28));
+
+/// The most units of a threshold: a count stops at 255 in each sub-window, so that a steady flow of more never reaches more.
+const MOST_THRESHOLD: u64 = 255 * SUB_WINDOWS as u64;
+
+/// The greatest threshold, in packets in a second.
+pub const MOST_PACKETS_PER_SECOND: u64 = MOST_THRESHOLD * 1_000_000_000 / (SUB_WINDOWS as u64 * (1 << 28));
 
 /// Arrays of pairs in each way: the sub-windows of a window, and the oldest.
 const ARRAYS: usize = SUB_WINDOWS as usize + 1;
@@ -71,6 +82,55 @@ const LIMITS: &str = "heavy_limits";
 const GONE: [&str; WAYS] = ["heavy_gone_0", "heavy_gone_1"];
 const CHANCE: [&str; WAYS] = ["heavy_chances_0", "heavy_chances_1"];
 const FLAGS: &str = "heavy_flags";
+
+/// The tables that a controller fills, and the action of each.
+const ACTIONS: [(&str, &str); 5] = [
+    (LIMITS, "look_for"),
+    (GONE[0], "subtract_gone_0"),
+    (GONE[1], "subtract_gone_1"),
+    (CHANCE[0], "set_chance_0"),
+    (CHANCE[1], "set_chance_1"),
+];
+
+/// The tables that a controller fills.
+pub(crate) const TABLES: [&str; 5] = [LIMITS, GONE[0], GONE[1], CHANCE[0], CHANCE[1]];
+
+/// The program finds heavy hitters.
+pub(crate) fn are_in(program: &Program) -> bool {
+    let has_action = |table: &Table, action: &str| {
+        let first = program.actions.iter().find(|it| Some(&it.id) == table.actions.first());
+        first.is_some_and(|it| it.name == action)
+    };
+    ACTIONS
+        .iter()
+        .all(|(name, action)| program.table_named(name).is_some_and(|table| has_action(table, action)))
+}
+
+/// A switch with these tables finds heavy hitters.
+pub fn are_found_by(switch: &SwitchState) -> bool {
+    switch.tables.iter().any(|table| table.name == LIMITS)
+}
+
+/// A threshold that the switch cannot have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "the switch counts packets, 1 to {MOST_PACKETS_PER_SECOND} in a second: give 1pps to {MOST_PACKETS_PER_SECOND}pps"
+)]
+pub struct ThresholdRefused;
+
+/// The configuration of a threshold, which becomes one of the switch's window.
+///
+/// # Errors
+/// It is none of packets, zero, or more than a place counts.
+pub fn with_threshold(threshold: Threshold) -> Result<SlidingConfig, ThresholdRefused> {
+    match threshold {
+        Threshold::PacketsPerSecond(packets @ 1..=MOST_PACKETS_PER_SECOND) => {
+            let nanos = packets * SUB_WINDOW.as_nanos() as u64 * u64::from(SUB_WINDOWS);
+            Ok(SlidingConfig { threshold: nanos.div_ceil(1_000_000_000), ..config() })
+        }
+        Threshold::PacketsPerSecond(_) | Threshold::BitsPerSecond(_) => Err(ThresholdRefused),
+    }
+}
 
 /// Ids that no compiled program uses, as those of armed rules.
 const TABLE_IDS: u32 = 0x02ff_ffe0;

@@ -1,9 +1,12 @@
 //! The detector of the switch against the one of software, packet by packet and slot by slot.
 
+use causeway_traffic::heavy::Threshold;
 use causeway_traffic::{FlowKeys, Key, Outcome, Random, SlidingConfig, SwitchSliding, Unit};
 use causeway_types::{Span, Time};
 
-use super::{Detector, Finding, PLACES, Packet, WAYS, config, entries};
+use super::{
+    Detector, Finding, PLACES, Packet, ThresholdRefused, WAYS, are_in, config, entries, with_threshold,
+};
 use crate::driver::{Program, Request, SwitchDriver};
 use crate::model::register::Side;
 use crate::model::{Bounds, Config, DIGEST_OCTETS, Model, Output, Pipeline, QueuedPacket, State, Timing};
@@ -216,4 +219,18 @@ fn without_entries_nothing_is_counted() {
     assert_eq!(detector.slot(&state, 0, packet.places[0] as usize), empty);
     let wrong = entries(&program, &SlidingConfig { threshold: 0, ..config() }).unwrap_err();
     assert!(wrong.to_string().starts_with("units of the threshold"), "{wrong}");
+}
+
+// Input:  thresholds from none to more than a place counts, in packets and in bits.
+// Output: packets in a window of 805 ms, rounded up; of a program that has the block, rows for each; else an error that says the range.
+#[test]
+fn thresholds_are_those_of_the_window() {
+    let units = |packets| with_threshold(Threshold::PacketsPerSecond(packets)).map(|it| it.heavy_units());
+    assert_eq!([1, 2, 100, 949].map(units), [Ok(1), Ok(2), Ok(81), Ok(765)]);
+    assert_eq!([0, 950, u64::MAX].map(units), [Err(ThresholdRefused); 3]);
+    assert_eq!(with_threshold(Threshold::BitsPerSecond(8000)).err(), Some(ThresholdRefused));
+    assert!(ThresholdRefused.to_string().contains("1pps to 949pps"));
+    let program = Program::default().with_heavy_hitters();
+    assert!(are_in(&program) && !are_in(&Program::default()));
+    assert!(entries(&program, &with_threshold(Threshold::PacketsPerSecond(949)).unwrap()).is_ok());
 }

@@ -203,6 +203,19 @@ fn contradictions() {
             "4: upf.routing.decrement_ttl: upf.dataplane switch always decrements the TTL: remove the key, or use another data plane",
         ),
         (
+            "upf:\n  dataplane: switch\n  traffic:\n    heavy_hitters: {threshold: 5Mbps, window: 2s, memory: 80KiB, flow: five_tuple}\n\
+             \x20   classes: {model: a.json}\n",
+            "4: upf.traffic.heavy_hitters.threshold: the switch counts packets, 1 to 949 in a second: give 1pps to 949pps, or use upf.dataplane fastpath\n\
+             upf.yaml:4: upf.traffic.heavy_hitters.threshold: a switch finds heavy hitters or application classes, not both: remove this key or upf.traffic.classes.model, or use upf.dataplane fastpath\n\
+             upf.yaml:4: upf.traffic.heavy_hitters.window: upf.dataplane switch looks for heavy hitters among the packets of 805 ms: remove the key, or use upf.dataplane fastpath\n\
+             upf.yaml:4: upf.traffic.heavy_hitters.memory: upf.dataplane switch looks for heavy hitters among 8,192 flows at a time: remove the key, or use upf.dataplane fastpath\n\
+             upf.yaml:4: upf.traffic.heavy_hitters.flow: upf.dataplane switch looks for heavy hitters among the packets of UEs: remove the key, or use upf.dataplane fastpath",
+        ),
+        (
+            "upf:\n  dataplane: switch\n  traffic:\n    heavy_hitters: {threshold: 950pps}\n",
+            "4: upf.traffic.heavy_hitters.threshold: the switch counts packets, 1 to 949 in a second: give 1pps to 949pps, or use upf.dataplane fastpath",
+        ),
+        (
             "upf:\n  dataplane: hybrid\n  routing:\n    decrement_ttl: false\n  traffic:\n    heavy_hitters:\n      threshold: 5Mbps\n  \
              hybrid:\n    promote_at: 500kbps\n    demote_below: 1Mbps\n",
             "10: upf.hybrid.demote_below: above upf.hybrid.promote_at, 500kbps: give at most that; half of it is usual\n\

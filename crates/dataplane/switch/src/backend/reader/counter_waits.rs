@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use causeway_types::Seid;
+use causeway_types::{Direction, Seid};
 use foldhash::fast::RandomState;
 
 use crate::SwitchPdr;
@@ -15,6 +15,8 @@ pub(in crate::backend) enum Waiter {
     Operation(Operation),
     /// A due timer of a session.
     Timer(Seid),
+    /// The rate of a session's packets in a direction.
+    Flow(Seid, Direction),
 }
 
 /// A counter: a number and a side.

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use causeway_dataplane::Counters;
-use causeway_types::{Seid, Span, Time};
+use causeway_types::{Direction, Seid, Span, Time};
 use foldhash::fast::RandomState;
 
 use super::config::Config;
@@ -34,6 +34,9 @@ pub(super) use counter_waits::Waiter;
 
 /// User packets counted for a number on a side.
 pub(super) type AppliedCount = (SwitchPdr, usize, Count);
+
+/// The side of counters after QoS enforcement.
+const EGRESS: usize = Side::Egress as usize;
 
 /// After this many polls without work a side is not polled until an event occurs.
 const IDLE: u8 = 2;
@@ -243,6 +246,19 @@ impl Reader {
             counters.extend(open.map(|side| (*number, side)));
         }
         counters
+    }
+
+    /// The rate of a session's packets in a direction waits for the counters of what is forwarded. `false`: there are none.
+    pub(super) fn wait_for_flow(&mut self, seid: Seid, direction: Direction, sessions: &Sessions) -> bool {
+        let numbers = sessions.get(seid).into_iter().flat_map(|state| &state.numbers);
+        let is_asked = |number: &&SwitchPdr| {
+            sessions.rule(**number).is_some_and(|rule| {
+                let is_live = rule.content.is_counted && rule.fresh.is_none();
+                is_live && rule.direction() == direction && !rule.is_final[EGRESS]
+            })
+        };
+        let counters: Vec<_> = numbers.filter(is_asked).map(|number| (*number, EGRESS)).collect();
+        self.wait(Waiter::Flow(seid, direction), &counters)
     }
 
     /// Begins passes that are needed; `false`: there are none.

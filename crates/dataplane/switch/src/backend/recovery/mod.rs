@@ -103,6 +103,8 @@ pub(super) struct Recovery {
     closed: Vec<Entry>,
     /// Rows of the model of application classes.
     class_rows: Vec<Entry>,
+    /// Rows of the detector of heavy hitters.
+    heavy_rows: Vec<Entry>,
     /// Entries of the firewall, in the order in which they match.
     firewall: Vec<Entry>,
     reconcile: Option<Reconcile>,
@@ -135,6 +137,7 @@ impl Recovery {
             fixed,
             closed,
             class_rows: Vec::new(),
+            heavy_rows: Vec::new(),
             firewall,
             reconcile: None,
             compared: None,
@@ -150,7 +153,14 @@ impl Recovery {
 
     /// The entries that belong to no session, in the order in which they are written.
     pub(super) fn base_entries(&self) -> Vec<Entry> {
-        self.fixed.iter().chain(&self.closed).chain(&self.firewall).chain(&self.class_rows).cloned().collect()
+        self.fixed.iter().chain(self.changing()).cloned().collect()
+    }
+
+    /// Sets the rows of the detector of heavy hitters: returns the updates.
+    pub(super) fn set_heavy_rows(&mut self, rows: Vec<Entry>) -> Vec<Update> {
+        let updates = closed::changes(&self.heavy_rows, &rows);
+        self.heavy_rows = rows;
+        updates
     }
 
     /// Sets the rows of the model of application classes: returns the updates.
@@ -176,10 +186,10 @@ impl Recovery {
         }
     }
 
-    /// The entries that belong to no session and may change: those that close addresses of the host, those of the firewall, and those of the model of
-    /// application classes.
+    /// The entries that belong to no session and may change: those that close addresses of the host, those of the firewall, of the model of
+    /// application classes, and of heavy hitters.
     pub(super) fn changing(&self) -> impl Iterator<Item = &Entry> {
-        self.closed.iter().chain(&self.firewall).chain(&self.class_rows)
+        self.closed.iter().chain(&self.firewall).chain(&self.class_rows).chain(&self.heavy_rows)
     }
 
     /// Sets the host's addresses: returns the updates, of which new closed addresses are written before newly open
@@ -337,7 +347,8 @@ impl Recovery {
         is_emptied: bool,
         report: &mut ReconcileResult,
     ) -> VecDeque<AtomicUpdate> {
-        let base = self.fixed.iter().chain(&self.closed).chain(&self.class_rows).cloned().collect();
+        let base = self.fixed.iter().chain(&self.closed).chain(&self.class_rows).chain(&self.heavy_rows);
+        let base = base.cloned().collect();
         desired.differences(&self.layout, (base, &self.firewall), found, is_emptied, report)
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Event, GtpuPath, HostReachability,
-    Plan, PlanId, PollApplied, Settings,
+    Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Event, GtpuPath, HeavyHitterList,
+    HeavyHitterSettings, HostReachability, Plan, PlanId, PollApplied, Settings,
 };
 use causeway_model::Applications;
 use causeway_types::{Span, Time, WallClock};
@@ -97,6 +97,15 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.software.set_applications(applications);
         self.set_application_classes(applications);
+    }
+
+    /// The packets that the switch forwards count, over its window of 805 ms, whatever window and memory the settings have.
+    fn set_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
+        self.look_for_heavy_flows(now, settings);
+    }
+
+    fn heavy_hitters(&self, _: Time) -> Option<HeavyHitterList> {
+        self.heavy.list_of_flows()
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

@@ -3,6 +3,7 @@
 mod changes;
 mod classes;
 mod contract;
+mod heavy_flows;
 mod places;
 mod recovering;
 mod state;
@@ -22,6 +23,7 @@ use super::application_classes::ApplicationClasses;
 use super::compile_session::LookupKey;
 use super::config::Config;
 use super::cpu_port::CpuPortFrame;
+use super::heavy_flows::HeavyFlows;
 use super::layout::Layout;
 use super::notice::{Cause, Notice};
 use super::operation::{Operation, Operations, Progress};
@@ -35,6 +37,7 @@ use super::writer::{Writer, read_table};
 use places::Placing;
 
 use crate::driver::{Outcome, Program, SwitchDriver, Update};
+use crate::heavy_hitters;
 use crate::model::upf::Punt;
 pub use places::Counted;
 
@@ -56,6 +59,7 @@ pub struct Switch<D> {
     reader: Reader,
     recovery: Recovery,
     classes: ApplicationClasses,
+    heavy: HeavyFlows,
     packet_io: PacketIo,
     notices: VecDeque<Notice>,
     /// The fate of the packet that the software has handled last.
@@ -109,6 +113,7 @@ impl<D: SwitchDriver> Switch<D> {
             reader: Reader::new(&layout, &config, access(&layout, &config)),
             recovery,
             classes: ApplicationClasses::new(program, config.pace),
+            heavy: HeavyFlows::new(heavy_hitters::are_in(program) && !config.places),
             packet_io: PacketIo::new(&layout, &config),
             layout,
             config,
@@ -174,6 +179,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.requests.next_retry(),
             self.reader.next_deadline(has_numbers),
             self.classes.next_deadline(|seid| self.sessions.is_at_rest(seid)),
+            self.heavy.next_deadline(has_numbers),
         ];
         own.into_iter().flatten().min()
     }
@@ -185,7 +191,7 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The next event for the control plane, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.software.poll_event()
+        self.heavy.poll_event().or_else(|| self.software.poll_event())
     }
 
     /// The next notice for the operator, oldest first.
@@ -249,6 +255,7 @@ impl<D: SwitchDriver> Switch<D> {
             class_changes_found_by_reading: of_classes.found_by_reading,
             sessions_without_class_place: of_classes.without_place,
             sessions_classified_in_software: of_classes.in_software,
+            heavy_hitters_found_by_reading: self.heavy.found_by_reading(),
         }
     }
 
@@ -286,6 +293,7 @@ impl<D: SwitchDriver> Switch<D> {
             || self.write(now)
             || self.advance_classes()
             || self.step_application_classes(now)
+            || self.step_heavy_flows(now)
             || self.expire_due_timers(now)
             || self.reader.start_drop_read(now, self.writer.has_writes(), &mut self.requests)
     }
@@ -351,6 +359,10 @@ impl<D: SwitchDriver> Switch<D> {
         let session = rule.map(|rule| rule.session);
         if parsed.is(Punt::ApplicationClass) {
             return self.class_changed(session, parsed.of);
+        }
+        if parsed.is(Punt::HeavyHitter) {
+            let of = rule.map(|rule| (rule.session, rule.pdr, rule.direction()));
+            return self.heavy_flow_reported(now, of, parsed.of);
         }
         if let Some(operation) = rule.and_then(|rule| rule.fresh.or(rule.altering))
             && self.operations.holds_packets(operation)
@@ -456,6 +468,8 @@ pub struct Statistics {
     pub sessions_without_class_place: u64,
     /// Sessions that asked, with rules or a model that the switch cannot carry out: they are in the software.
     pub sessions_classified_in_software: u64,
+    /// Heavy hitters that were found by reading counters, since the copy of the packet was lost.
+    pub heavy_hitters_found_by_reading: u64,
 }
 
 #[cfg(test)]

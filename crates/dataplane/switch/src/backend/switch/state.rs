@@ -90,6 +90,7 @@ impl<D: SwitchDriver> Switch<D> {
             ("class_changes_found_by_reading", counts.class_changes_found_by_reading),
             ("sessions_without_class_place", counts.sessions_without_class_place),
             ("sessions_classified_in_software", counts.sessions_classified_in_software),
+            ("heavy_hitters_found_by_reading", counts.heavy_hitters_found_by_reading),
         ]
         .map(|(name, value)| NamedCounter { name, value })
         .into()

@@ -21,6 +21,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         self.record_placed(side, &end.readings);
         let counted = self.reader.record(now, side, &end.readings, &mut self.sessions);
+        self.count_heavy(side, &counted);
         let mut applied = Vec::new();
         for (counted, fresh) in counted {
             match fresh.filter(|operation| self.operations.holds_packets(*operation)) {
@@ -63,6 +64,7 @@ impl<D: SwitchDriver> Switch<D> {
         match waiter {
             Waiter::Operation(operation) => self.commit(now, operation),
             Waiter::Timer(seid) => self.expire_timers(now, seid),
+            Waiter::Flow(seid, direction) => self.heavy_flow_read(now, (seid, direction)),
         }
     }
 

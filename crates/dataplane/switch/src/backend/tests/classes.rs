@@ -222,9 +222,9 @@ fn rules_by_index_are_measured() {
     compared(&profiles::DIRECT);
 }
 
-/// A driver whose switch sends no copies that say a class.
+/// A driver whose switch sends no copies that say a class or a heavy hitter.
 #[derive(Debug)]
-struct WithoutCopies(Model<Upf>);
+pub(super) struct WithoutCopies(pub(super) Model<Upf>);
 
 impl SwitchDriver for WithoutCopies {
     fn submit(&mut self, now: Time, request: Request) -> Ticket {
@@ -241,7 +241,8 @@ impl SwitchDriver for WithoutCopies {
 
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
         let frames = std::iter::from_fn(|| self.0.poll_packet(now));
-        let mut others = frames.filter(|frame| frame[14] != Punt::ApplicationClass as u8);
+        let copies = [Punt::ApplicationClass, Punt::HeavyHitter].map(|code| code as u8);
+        let mut others = frames.filter(|frame| !copies.contains(&frame[14]));
         others.next()
     }
 }

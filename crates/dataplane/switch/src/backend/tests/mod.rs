@@ -10,6 +10,7 @@ mod drops;
 mod filters;
 mod firewall;
 mod fixture;
+mod heavy_flows;
 mod metered;
 mod order;
 mod quotas;
