@@ -12,5 +12,6 @@ models! {
     a_key_has_its_old_or_its_new_owner
     neighbours_do_not_hide_a_key
     a_turn_that_was_missed_comes
+    each_thread_that_missed_it_is_told
     the_waiting_thread_comes_first
 }

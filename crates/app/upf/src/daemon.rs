@@ -9,6 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
+use causeway_n4::ApplyId;
+use causeway_ports::Port;
 use causeway_ports::netlink::AddressMonitor;
 use causeway_switch::heavy_hitters;
 use causeway_types::{IdCipher, NodeId, TeidScheme, WallClock, WallTime};
@@ -19,7 +21,9 @@ use crate::chain::ChainHead;
 use crate::clock::{Clock, system};
 use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
 use crate::control::replication::{Identity, identity};
-use crate::control::{self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, Stop};
+use crate::control::{
+    self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, SharedSockets, Sockets, Stop,
+};
 use crate::error::{NO_CLASSES, NO_HEAVY_HITTERS, ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::management::{Listener, PortCounters};
@@ -27,7 +31,7 @@ use crate::memory::Budget;
 use crate::open::{self, AddressTranslation, ManagementControl};
 use crate::policies::policies;
 use crate::watchdog::Watchdog;
-use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle};
+use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle, WorkerSetup};
 use crate::worker_setup::worker_setups;
 
 /// A running UPF. Dropping it stops the UPF immediately.
@@ -171,11 +175,12 @@ impl Daemon {
     ) -> Result<Self, StartError> {
         let clock = Clock::counting_from(wall());
         let mut budget = Budget::new(&config.upf)?;
-        let n4 = open::n4_sockets(&config.upf)?;
+        let receivers = if config.upf.pfcp.accelerate { ports.len().max(1) } else { 1 };
+        let n4 = open::n4_sockets(&config.upf, receivers)?;
         let n4_ports = open::n4_ports(&config.upf.pfcp)?;
         let (management, access) = open::management_listeners(config)?;
         let told = open::told_n4_address(&config.upf.pfcp)?;
-        let pfcp = n4.iter().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let pfcp = n4.iter().take(1).flatten().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
         let listens = management.iter().filter_map(Listener::address).collect();
         let (stop, stops) = mpsc::unbounded_channel();
         let (reload, reloads) = mpsc::unbounded_channel();
@@ -224,12 +229,8 @@ impl Daemon {
         let schedules: Vec<Schedule> = setups.iter().map(|setup| setup.schedule).collect();
         let max_sessions = config.upf.max_sessions as usize;
         let node = node_id(config, &pfcp);
-        let shared = Arc::new(SharedControl::new(None));
-        if let Some(first) = setups.first_mut().filter(|_| config.upf.pfcp.accelerate) {
-            let of_ports = n4_ports.iter().filter_map(|port| port.poll_fd()).map(descriptor);
-            let sockets = n4.iter().map(descriptor).chain(of_ports).collect::<io::Result<_>>()?;
-            first.n4 = Some(Box::new(N4InPacketThread::new(Arc::clone(&shared), sockets)));
-        }
+        let shared = Arc::new(SharedControl::new());
+        let n4 = n4_in_threads(config, (n4, n4_ports), &mut setups, (&shared, clock))?;
         let worker = WorkerHandle::spawn_all(setups, clock, &topology, max_sessions)?;
         info!("data plane `{}`: {}", config.upf.dataplane.name(), describe_capabilities(&capabilities));
         for (number, schedule) in schedules.iter().enumerate() {
@@ -260,7 +261,6 @@ impl Daemon {
             config,
             translation,
             n4,
-            n4_ports,
             shared,
             machine,
             address_monitor,
@@ -416,9 +416,9 @@ impl Drop for Daemon {
 }
 
 /// Creates the watch of the host. Sets the interface filters of the N4 and N3 sockets.
-fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<HostWatch, StartError> {
+fn machine(config: &Config, n4: &[Vec<UdpSocket>], ports: &mut [PortSet]) -> Result<HostWatch, StartError> {
     let mut sockets = Vec::new();
-    for socket in n4 {
+    for socket in n4.iter().flatten() {
         sockets.push(FilteredSocket {
             what: "N4",
             key: "upf.pfcp.accept_from",
@@ -438,8 +438,32 @@ fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<H
         arrivals: None,
     }));
     let machine = HostWatch::new(config, sockets);
-    n4.iter().for_each(forget);
+    n4.iter().flatten().for_each(forget);
     Ok(machine)
+}
+
+/// The sockets of N4 in each thread that receives it. Packet threads get theirs with `upf.pfcp.accelerate`, the first one the ports as well.
+fn n4_in_threads(
+    config: &Config,
+    (sockets, ports): (Vec<Vec<UdpSocket>>, Vec<Box<dyn Port>>),
+    setups: &mut [WorkerSetup<ApplyId>],
+    (shared, clock): (&Arc<SharedControl>, Clock),
+) -> Result<Vec<SharedSockets>, StartError> {
+    let mut ports = Some(ports);
+    let (mut all, mut setups) = (Vec::new(), setups.iter_mut());
+    for (number, sockets) in sockets.into_iter().enumerate() {
+        let ports = ports.take().unwrap_or_default();
+        let of_ports = ports.iter().filter_map(|port| port.poll_fd()).map(descriptor);
+        let descriptors = sockets.iter().map(descriptor).chain(of_ports).collect::<io::Result<_>>()?;
+        let sockets = Sockets::new(sockets, config.upf.offload)?.with_ports(ports);
+        let sockets = Arc::new(Mutex::new(sockets));
+        if let Some(setup) = setups.next().filter(|_| config.upf.pfcp.accelerate) {
+            let ends = (Arc::clone(&sockets), descriptors);
+            setup.n4 = Some(Box::new(N4InPacketThread::new(number, Arc::clone(shared), clock, ends)));
+        }
+        all.push(sockets);
+    }
+    Ok(all)
 }
 
 /// 192 unpredictable bits, from the random keys of the standard library's hash tables.

@@ -46,6 +46,10 @@ pub struct Options {
     /// With `--sockets --simple`: how N4 is received
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().n4)]
     pub n4: Vec<N4Way>,
+    /// With `--sockets --simple`: packet threads, each of which receives N4 if it is in packet threads. The second one has the core of the control
+    /// plane, and shares it
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Options::default().workers)]
+    pub workers: Vec<Count>,
     /// With `--sockets`: the packet thread polls without sleeping
     #[arg(long)]
     pub busy_poll: bool,
@@ -68,6 +72,7 @@ impl Default for Options {
             rate: Vec::new(),
             mix: false,
             n4: vec![N4Way::Loopback],
+            workers: vec![count(1)],
             busy_poll: false,
             traffic: vec![count(0), count(50_000)],
         }
@@ -96,6 +101,7 @@ impl Options {
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         within("--window", self.window.iter().map(|window| window.0), 1..=MAX_IN_FLIGHT)?;
+        within("--workers", self.workers.iter().map(|workers| workers.0), 1..=2)?;
         within("--rate", self.rate.iter().map(|rate| rate.0), 1..=MAX_PACKET_RATE)?;
         within("--traffic", self.traffic.iter().map(|packets| packets.0), 0..=MAX_PACKET_RATE)?;
         within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 512..=MAX_SESSIONS)?;

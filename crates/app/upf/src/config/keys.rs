@@ -93,7 +93,7 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.pfcp.accelerate",
         "false",
-        "true: the first packet thread handles PFCP itself while the control thread has no work",
+        "true: the packet threads handle PFCP themselves while the control thread has no work",
     ),
     key(
         "upf.pfcp.mode",

@@ -51,7 +51,7 @@ pub struct Pfcp {
     pub allow: Vec<IpNet>,
     /// Maximum number of associations.
     pub max_associations: u32,
-    /// Packet threads answer simple session requests themselves.
+    /// Packet threads handle N4 themselves.
     pub accelerate: bool,
 }
 

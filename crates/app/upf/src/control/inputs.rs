@@ -1,8 +1,8 @@
 //! What the control thread waits for.
 
 use std::future::{pending, ready};
+use std::io;
 use std::sync::Arc;
-use std::{io, task};
 
 use causeway_n4::ApplyId;
 use causeway_types::WallClock;
@@ -27,7 +27,7 @@ pub(super) enum Input {
     Reported(Option<WorkerMessage<ApplyId>>),
     /// A timer is due.
     TimerDue,
-    /// The packet thread left something of N4 to this thread.
+    /// A packet thread left something of N4 to this thread.
     Called,
     /// The watchdog looks after the thread.
     Rung,
@@ -60,8 +60,6 @@ pub(super) struct Inputs {
     pub(super) route_results: RouteResults<ApplyId>,
     pub(super) stops: mpsc::UnboundedReceiver<Stop>,
     pub(super) reloads: mpsc::UnboundedReceiver<Reload>,
-    /// Wakes the packet thread that receives N4.
-    pub(super) packet_thread: task::Waker,
     /// Numbers of changes that the standby of the chain has; `None`: there is no chain.
     pub(super) acknowledgements: Option<mpsc::UnboundedReceiver<u64>>,
 }

@@ -1,7 +1,7 @@
 //! The control thread: connects N4 with its sockets, its timers and the packet threads.
 //!
 //! What it waits for is in `inputs`; everything else is [`Control`], which it has only while it works. With `upf.pfcp.accelerate` the
-//! first packet thread has it in between (`packet_thread`), and handles N4 itself.
+//! packet threads have it in between (`packet_thread`), and handle N4 themselves.
 
 mod events;
 mod gtpu_paths;
@@ -22,15 +22,15 @@ mod views;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, BackendError, Capabilities, Event, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_pfcp::Header;
+use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
-use causeway_ports::{Port, PortError};
 use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Seid, Time, WallClock};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
@@ -46,7 +46,7 @@ use crate::memory::{Budget, Reading, rounded};
 use crate::open::AddressTranslation;
 use crate::wall::{self, Wall};
 use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
-use crate::worker::{InTurn, Report, WorkerHandle, WorkerMessage, WorkerReports};
+use crate::worker::{Report, WorkerHandle, WorkerMessage, WorkerReports};
 use events::Events;
 use gtpu_paths::GtpuPaths;
 use inputs::{Input, Inputs};
@@ -56,12 +56,13 @@ use networks::{Networks, OutsideAddress};
 use replication::{Identity, Replication};
 use request_times::RequestTimes;
 use routes::FramedRoutes;
-use sockets::{Arrivals, Sockets};
+use sockets::{Arrivals, Outgoing, Ways, lock};
 use timer::WakeTimer;
 
 pub(crate) use networks::network_of;
-pub(crate) use packet_thread::N4InPacketThread;
+pub(crate) use packet_thread::{N4InPacketThread, SharedControl};
 pub(crate) use settings::state_machine;
+pub(crate) use sockets::{SharedSockets, Sockets};
 
 /// Maximum number of queued requests of the management server.
 const MAX_REQUESTS: usize = 64;
@@ -72,9 +73,6 @@ const BURST: usize = 64;
 
 /// Maximum number of lines that wait for the log; the rest is lost, as with the limits of [`Log`].
 const UNLOGGED: usize = 128;
-
-/// The control plane, which the control thread and the first packet thread have in turn; `None` before it begins and after its end.
-pub(crate) type SharedControl = InTurn<Option<Box<Control>>>;
 
 /// The kind of stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,9 +111,8 @@ pub(crate) struct ControlInputs {
     /// The configuration in force.
     pub(crate) config: watch::Sender<Arc<Upf>>,
     pub(crate) translation: AddressTranslation,
-    pub(crate) n4: Vec<UdpSocket>,
-    /// Ports below IP that receive most of what is sent to these sockets.
-    pub(crate) n4_ports: Vec<Box<dyn Port>>,
+    /// The sockets of each packet thread that receives N4; those of this thread if none does.
+    pub(crate) n4: Vec<SharedSockets>,
     /// Where the control plane is while it runs.
     pub(crate) shared: Arc<SharedControl>,
     pub(crate) machine: HostWatch,
@@ -162,11 +159,15 @@ pub(crate) async fn run(
     let (control, asks) = mpsc::channel(MAX_REQUESTS);
     n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
-    let is_accelerated = given.upf.pfcp.accelerate;
-    let sockets =
-        Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?.with_ports(given.n4_ports);
-    let arrivals = if is_accelerated { Ok(Arrivals::of_none()) } else { Arrivals::of(&sockets) };
-    let arrivals = arrivals.map_err(RunError::Sockets)?;
+    let first = given.n4.first().ok_or_else(|| RunError::Sockets(io::ErrorKind::AddrNotAvailable.into()))?;
+    let ways = Ways::of(&lock(first));
+    let (own, arrivals) = match given.upf.pfcp.accelerate {
+        true => (
+            Arc::new(lock(first).sender(given.upf.offload).map_err(RunError::Sockets)?.into()),
+            Arrivals::of_none(),
+        ),
+        false => (Arc::clone(first), Arrivals::of(&lock(first)).map_err(RunError::Sockets)?),
+    };
     let routes = FramedRoutes::new(&given.upf.session);
     let started = KernelRoutes::start(&given.upf, given.translation);
     let (kernel, route_results) = started.map_err(RunError::Sockets)?;
@@ -203,14 +204,18 @@ pub(crate) async fn run(
         route_results,
         stops: given.stops,
         reloads: given.reloads,
-        packet_thread: worker.waker_of_first(),
         acknowledgements,
     };
+    // Set once.
+    let _ = shared.wakers.set(worker.wakers());
     let control = Control {
         n4,
         clock: given.clock,
         worker,
-        sockets,
+        sockets: given.n4,
+        own,
+        ways,
+        outgoing: Vec::new(),
         log: Log::default(),
         machine: given.machine,
         routes,
@@ -234,15 +239,15 @@ pub(crate) async fn run(
         events: Events::default(),
         networks: Networks::new(&given.upf),
         paths: GtpuPaths::default(),
-        times: RequestTimes::default(),
+        times: RequestTimes::new(Arc::clone(&shared.times)),
         session_limit: given.upf.max_sessions.min(given.capabilities.max_sessions),
         heavy_hitter_seed: RandomState::new().hash_one(0),
     };
-    // The packet thread is told to try again after the first turn.
-    *shared.wait() = Some(Box::new(control));
+    // The packet threads are told to try again after the first turn.
+    *shared.place.wait() = Some(Box::new(control));
     let result = run_turns(&shared, inputs).await;
     // It stops and joins the packet threads, which must not wait for a reader of reports, nor end it themselves.
-    let control = shared.wait().take();
+    let control = shared.place.wait().take();
     drop(control);
     result
 }
@@ -252,9 +257,9 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
     let mut input = Input::Started;
     loop {
         let has_more = {
-            let mut place = shared.wait();
+            let mut place = shared.place.wait();
             let Some(control) = place.as_deref_mut() else { return Err(RunError::Panicked("control")) };
-            let end = control.turn(input, &mut inputs.reports, shared.is_missed());
+            let end = control.turn(input, &mut inputs.reports, shared.place.missed());
             if let Some(end) = end {
                 return end;
             }
@@ -262,10 +267,8 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
             inputs.timer.set(control.log.due());
             inputs.timer.set(control.next_usage_step());
             control.armed = inputs.timer.due();
-            let has_more = control.sockets.has_more() && !inputs.arrivals.are_none();
-            if shared.give_back(place) {
-                inputs.packet_thread.wake_by_ref();
-            }
+            let has_more = !inputs.arrivals.are_none() && lock(&control.own).has_more();
+            shared.tell(shared.place.finish(place));
             has_more
         };
         input = inputs.next(has_more).await;
@@ -285,7 +288,7 @@ enum Restoring {
     },
 }
 
-/// Something to log that the packet thread noticed, which writes no log lines itself.
+/// Something to log that a packet thread noticed, which writes no log lines itself.
 enum Unlogged {
     /// An error of an N4 socket.
     NotReceived(io::Error),
@@ -302,7 +305,13 @@ pub(crate) struct Control {
     n4: N4,
     clock: Clock,
     worker: WorkerHandle<ApplyId>,
-    sockets: Sockets,
+    /// The sockets of each thread that receives N4.
+    sockets: Vec<SharedSockets>,
+    /// Those from which the control thread sends.
+    own: SharedSockets,
+    ways: Ways,
+    /// Datagrams that the thread sends at the end of its turn.
+    outgoing: Vec<Outgoing>,
     log: Log,
     machine: HostWatch,
     routes: FramedRoutes<ApplyId>,
@@ -313,10 +322,10 @@ pub(crate) struct Control {
     called: Arc<Notify>,
     /// When the timer of the control thread fires; `None`: never.
     armed: Option<Time>,
-    /// Outputs of N4 that the packet thread left, in order. Later ones have to wait for them.
+    /// Outputs of N4 that a packet thread left, in order. Later ones have to wait for them.
     left: VecDeque<Output>,
     unlogged: Vec<Unlogged>,
-    /// Datagrams that the packet thread has handled.
+    /// Datagrams that the packet threads have handled.
     by_packet_thread: u64,
     /// What the standby of the chain gets; `None`: there is no chain.
     replication: Option<Replication>,
@@ -344,13 +353,13 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Handles an input, and executes what follows from it. Returns the result if it is the end. `has_missed`: the packet thread
-    /// has left its datagrams.
+    /// Handles an input, and executes what follows from it. Returns the result if it is the end. `missed`: the packet threads that have left
+    /// their datagrams, one bit each.
     fn turn(
         &mut self,
         input: Input,
         reports: &mut WorkerReports<ApplyId>,
-        has_missed: bool,
+        missed: u64,
     ) -> Option<Result<Totals, RunError>> {
         let heartbeat = Arc::clone(&self.control_watch.heartbeat);
         // Outputs that the packet thread left come before what follows now.
@@ -360,9 +369,11 @@ impl Control {
             heartbeat.set_activity(Activity::Outputs);
             self.apply_outputs();
         }
-        if has_missed && end.is_none() {
-            // While this thread has one turn after another, such as for a purge, the other would not have any.
-            self.receive();
+        if end.is_none() {
+            // While this thread has one turn after another, such as for a purge, the others would not have any.
+            (0..self.sockets.len())
+                .filter(|thread| missed & 1 << thread != 0)
+                .for_each(|it| self.receive(it));
         }
         // The packet threads run while responses are sent. They must know of all commands before they have N4.
         self.worker.wake();
@@ -386,7 +397,7 @@ impl Control {
                 self.look_for_heavy_hitters();
             }
             Input::Replicated(changes) => self.replicated(changes),
-            Input::Arrived(Ok(())) => self.receive(),
+            Input::Arrived(Ok(())) => self.receive(0),
             Input::Arrived(Err(error)) => self.log_later(Unlogged::NotReceived(error)),
             Input::Reported(None) => return Some(Err(RunError::Panicked("packets"))),
             Input::Reported(Some(message)) => {
@@ -497,7 +508,7 @@ impl Control {
             }
             ask => {
                 let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
-                let dropped = self.sockets.dropped();
+                let dropped = self.sockets.iter().map(|sockets| lock(sockets).dropped()).sum();
                 let status = || N4Status {
                     memory,
                     networks: self.networks.status(),
@@ -513,25 +524,35 @@ impl Control {
         }
     }
 
-    /// Processes the datagrams already received, in order.
-    fn receive(&mut self) {
-        self.sockets.arrived();
+    /// Processes the datagrams that have arrived at the sockets of a thread, in order.
+    fn receive(&mut self, thread: usize) {
+        let Some(sockets) = self.sockets.get(thread).map(Arc::clone) else { return };
+        let mut sockets = lock(&sockets);
+        self.take_back(&mut sockets);
+        sockets.arrived();
         for _ in 0..BURST {
-            if let Some(following) = self.sockets.peek_next() {
+            if let Some(following) = sockets.peek_next() {
                 self.n4.prefetch(following, prefetch_at);
             }
             self.control_watch.heartbeat.set_activity(Activity::N4Sockets);
-            let Some((from, datagram)) = self.sockets.receive() else { break };
+            let Some((from, way, datagram)) = sockets.receive() else { break };
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             let now = self.clock.now();
             self.log.message(|| now, "received", from, datagram);
+            self.ways.note(from.ip(), way);
             messages(datagram).for_each(|header| self.times.received(now, from, &header));
             self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }
-        if let Some(error) = self.sockets.take_error() {
-            self.log_later(Unlogged::NotReceived(error));
-        }
+        self.take_back(&mut sockets);
+    }
+
+    /// Takes what sockets have for N4 and the log.
+    fn take_back(&mut self, sockets: &mut Sockets) {
+        sockets.spare.drain(..).for_each(|octets| self.n4.recycle(octets));
+        let errors = sockets.take_error().map(Unlogged::NotReceived).into_iter();
+        let unsent = sockets.unsent.drain(..).map(|(to, error)| Unlogged::Unsent(to, error));
+        errors.chain(unsent).for_each(|line| self.log_later(line));
     }
 
     /// Someone is told of each message, plan and event: the packet thread leaves N4 to the control thread.
@@ -757,24 +778,19 @@ impl Control {
         None
     }
 
-    /// Queues a datagram until [`Control::send`].
-    fn queue(&mut self, to: SocketAddr, bytes: Vec<u8>) {
-        messages(&bytes).for_each(|header| self.times.queued(to, &header));
-        if let Err(error) = self.sockets.send(to, bytes) {
-            self.log_later(Unlogged::Unsent(to, error));
-        }
+    /// Queues a datagram until the thread sends.
+    fn queue(&mut self, to: SocketAddr, octets: Vec<u8>) {
+        messages(&octets).for_each(|header| self.times.queued(to, &header));
+        self.outgoing.push(Outgoing { way: self.ways.to(to.ip()), to, octets });
     }
 
     /// Sends the queued datagrams.
     fn send(&mut self) {
-        let Self { sockets, unlogged, n4, .. } = self;
-        let lost = |to, error| {
-            if unlogged.len() < UNLOGGED {
-                unlogged.push(Unlogged::Unsent(to, error));
-            }
-        };
-        sockets.flush(lost, |octets| n4.recycle(octets));
-        self.times.sent(|| self.clock.now());
+        let own = Arc::clone(&self.own);
+        let mut sockets = lock(&own);
+        sockets.queue(&mut self.outgoing, &mut self.times.answers);
+        sockets.flush(&self.clock, self.times.histograms());
+        self.take_back(&mut sockets);
     }
 
     /// Logs this when the control thread has its turn.

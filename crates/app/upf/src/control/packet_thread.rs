@@ -1,75 +1,148 @@
-//! N4 in the first packet thread (`upf.pfcp.accelerate`): the thread receives the datagrams, applies the plans to its own data plane
-//! and sends the responses, all in one turn.
+//! N4 in the packet threads (`upf.pfcp.accelerate`): each receives datagrams at sockets of its own, applies the plans of its sessions and sends the
+//! responses. It has N4 only in between, for the messages and for the results of plans.
 //!
-//! It has the control plane only while the control thread has no work, and never waits for it. What would make it wait, such as a log
-//! line, or what is for another thread, it leaves to the control thread.
+//! It has the control plane only while no other thread has it and the control thread has no work, and never waits for it. What would make it wait,
+//! such as a log line, it leaves to the control thread; a plan for another thread's session is a command to that thread, which gives N4 the result.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::task::Poll;
+use std::sync::{Arc, OnceLock};
+use std::task;
 
-use causeway_dataplane::{Event, Plan};
+use causeway_dataplane::Event;
 use causeway_fastpath::index::prefetch_at;
 use causeway_n4::{ApplyId, Output};
-use causeway_ports::PortError;
+use causeway_types::Time;
 
-use super::{BURST, Control, SharedControl, Unlogged, messages};
-use crate::worker::{FIRST_WORKER, N4Turn, N4Work};
+use super::request_times::Histograms;
+use super::sockets::{SharedSockets, Sockets, try_lock};
+use super::{Control, Unlogged, messages};
+use crate::clock::Clock;
+use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report};
 
-/// N4 as the first packet thread has it.
+/// The control plane, which the control thread and the packet threads have in turn; `None` before it begins and after its end.
+pub(crate) struct SharedControl {
+    pub(super) place: InTurn<Option<Box<Control>>>,
+    /// Those of the packet threads, once they run.
+    pub(super) wakers: OnceLock<Vec<task::Waker>>,
+    pub(super) times: Arc<Histograms>,
+}
+
+impl SharedControl {
+    /// Without a control plane yet.
+    pub(crate) fn new() -> Self {
+        Self { place: InTurn::new(None), wakers: OnceLock::new(), times: Arc::default() }
+    }
+
+    /// Tells these packet threads to try again, one bit each.
+    pub(super) fn tell(&self, threads: u64) {
+        if threads == 0 {
+            return;
+        }
+        let wakers = self.wakers.get().map(Vec::as_slice).unwrap_or_default();
+        let told = wakers.iter().enumerate().filter(|(thread, _)| threads & 1 << thread != 0);
+        told.for_each(|(_, waker)| waker.wake_by_ref());
+    }
+
+    /// Has the control thread log what went wrong at the sockets of this thread; later, if N4 is not free.
+    fn say_news(&self, thread: usize, sockets: &mut Sockets) {
+        let Some(mut place) = self.place.try_take(thread) else { return };
+        if let Some(control) = place.as_deref_mut() {
+            control.take_back(sockets);
+            control.called.notify_one();
+        }
+        self.tell(self.place.give_back(place));
+    }
+}
+
+/// N4 as a packet thread has it.
 pub(crate) struct N4InPacketThread {
+    /// The number of the thread.
+    number: usize,
     shared: Arc<SharedControl>,
-    sockets: Vec<OwnedFd>,
-    /// It has to wait until the control thread has had its turn.
-    is_left: bool,
+    clock: Clock,
+    sockets: SharedSockets,
+    /// To wait for.
+    descriptors: Vec<OwnedFd>,
+    /// Why it has to wait until another thread has had its turn; `None`: it does not.
+    missed: Option<N4Result>,
 }
 
 impl N4InPacketThread {
-    /// With these sockets to wait for.
-    pub(crate) const fn new(shared: Arc<SharedControl>, sockets: Vec<OwnedFd>) -> Self {
-        Self { shared, sockets, is_left: false }
+    /// For the thread of this number, with these sockets.
+    pub(crate) fn new(
+        number: usize,
+        shared: Arc<SharedControl>,
+        clock: Clock,
+        (sockets, descriptors): (SharedSockets, Vec<OwnedFd>),
+    ) -> Self {
+        Self { number, shared, clock, sockets, descriptors, missed: None }
+    }
+
+    fn miss(&mut self, why: N4Result) -> N4Result {
+        self.missed = Some(why);
+        why
     }
 }
 
 impl N4Work<ApplyId> for N4InPacketThread {
     fn sockets(&self) -> &[OwnedFd] {
-        if self.is_left { &[] } else { &self.sockets }
+        if self.missed.is_some() { &[] } else { &self.descriptors }
     }
 
-    fn turn(&mut self, thread: &mut dyn N4Turn<ApplyId>) -> Result<bool, PortError> {
-        if self.is_left && self.shared.is_missed() {
-            return Ok(false);
+    fn turn(&mut self, exchange: &mut N4Exchange<ApplyId>, receives: bool) -> N4Result {
+        if let Some(why) = self.missed.filter(|_| self.shared.place.is_missed(self.number)) {
+            return why;
         }
-        self.is_left = true;
-        let Some(mut place) = self.shared.try_take() else { return Ok(false) };
-        let Some(control) = place.as_deref_mut() else {
-            // The control thread begins with a turn.
-            self.shared.mark_missed();
-            return Ok(false);
+        self.missed = None;
+        let (own, shared) = (Arc::clone(&self.sockets), Arc::clone(&self.shared));
+        let Some(mut sockets) = try_lock(&own) else {
+            // The control thread, which has N4, reads them.
+            return match shared.place.try_take(self.number) {
+                None => self.miss(N4Result::Left),
+                Some(place) => {
+                    shared.tell(shared.place.give_back(place));
+                    N4Result::Busy
+                }
+            };
         };
-        // The control thread queued them while it had N4. The thread executes them before its next turn.
-        if thread.has_commands() {
-            self.is_left = false;
-            return Ok(false);
+        if receives {
+            sockets.arrived();
+            sockets.fill();
         }
-        if control.is_for_control_thread() {
-            self.shared.mark_missed();
-            control.called.notify_one();
-            return Ok(false);
+        if !sockets.has_received() && exchange.reports.is_empty() && !sockets.has_news() {
+            return N4Result::Done(false);
         }
-        let result = control.turn_in(thread);
+        let Some(mut place) = shared.place.try_take(self.number) else {
+            let is_for_control_thread = shared.place.is_wanted();
+            return self.miss(if is_for_control_thread { N4Result::Left } else { N4Result::Busy });
+        };
+        let control = match place.as_deref_mut() {
+            Some(control) if !control.is_for_control_thread() => control,
+            control => {
+                if let Some(control) = control {
+                    control.called.notify_one();
+                }
+                shared.place.leave(place, self.number);
+                return self.miss(N4Result::Left);
+            }
+        };
+        let count = control.turn_in(self.number, self.clock.now(), &mut sockets, exchange);
         if control.has_left_something() {
             control.called.notify_one();
         }
-        self.is_left = false;
-        result
+        shared.tell(shared.place.give_back(place));
+        sockets.flush(&self.clock, &shared.times);
+        if sockets.has_news() {
+            shared.say_news(self.number, &mut sockets);
+        }
+        N4Result::Done(count > 0)
     }
 }
 
 impl Control {
     /// The next thing is for the control thread: what was left to it, a report that is on its way, a message that somebody is told of.
     fn is_for_control_thread(&self) -> bool {
-        !self.left.is_empty() || self.worker.has_events() || self.is_observed()
+        !self.left.is_empty() || self.worker.has_awaited() || self.is_observed()
     }
 
     /// The control thread has to have a turn soon.
@@ -81,41 +154,66 @@ impl Control {
         !self.left.is_empty() || !self.unlogged.is_empty() || is_late()
     }
 
-    /// Handles the datagrams that have arrived, up to the limit of a turn.
-    fn turn_in(&mut self, thread: &mut dyn N4Turn<ApplyId>) -> Result<bool, PortError> {
-        self.sockets.arrived();
+    /// Handles the reports of a packet thread, then the datagrams that it has received. Returns their number. The responses are queued at its
+    /// sockets.
+    fn turn_in(
+        &mut self,
+        thread: usize,
+        now: Time,
+        sockets: &mut Sockets,
+        exchange: &mut N4Exchange<ApplyId>,
+    ) -> usize {
+        self.take_back(sockets);
+        // Plans that others gave the thread come before those of this turn.
+        let is_behind = exchange.has_commands();
+        while let Some(report) = exchange.reports.pop_front() {
+            match report {
+                Report::Applied(id, result) => {
+                    self.worker.completed(id, result.is_ok());
+                    self.applied(now, id, result);
+                }
+                Report::Event(event) => self.event_in(now, event),
+                Report::Usage(_) | Report::UsageRestored(_) | Report::Stopped(_) => {}
+            }
+            self.apply_outputs_in(thread, is_behind, now, exchange);
+        }
         let mut count = 0;
-        while count < BURST {
-            if let Some(following) = self.sockets.peek_next() {
+        loop {
+            if let Some(following) = sockets.peek_next() {
                 self.n4.prefetch(following, prefetch_at);
             }
-            let Some((from, datagram)) = self.sockets.receive() else { break };
+            let Some((from, way, datagram)) = sockets.take() else { break };
             count += 1;
-            let now = thread.now();
+            self.ways.note(from.ip(), way);
             messages(datagram).for_each(|header| self.times.received(now, from, &header));
             self.n4.datagram(now, from, datagram);
-            self.apply_outputs_in(thread);
+            self.apply_outputs_in(thread, is_behind, now, exchange);
         }
         self.by_packet_thread += count as u64;
-        if let Some(error) = self.sockets.take_error() {
-            self.log_later(Unlogged::NotReceived(error));
-        }
+        // Before another thread has N4: the threads must know of all commands.
         self.worker.wake();
-        // Packets that plans released leave before the responses.
-        thread.flush()?;
-        self.send();
-        Ok(count > 0)
+        sockets.queue(&mut self.outgoing, &mut self.times.answers);
+        count
     }
 
     /// Executes the outputs of N4, up to one that is for the control thread.
-    fn apply_outputs_in(&mut self, thread: &mut dyn N4Turn<ApplyId>) {
+    fn apply_outputs_in(
+        &mut self,
+        thread: usize,
+        is_behind: bool,
+        now: Time,
+        exchange: &mut N4Exchange<ApplyId>,
+    ) {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 output if !self.left.is_empty() => self.left.push_back(output),
                 Output::Send { to, bytes } => self.queue(to, bytes),
                 Output::Apply { id, plan } => {
-                    if let Some(plan) = self.without_routes(id, plan) {
-                        self.apply_in(thread, id, plan);
+                    let Some(plan) = self.without_routes(id, plan) else { continue };
+                    match self.worker.assign(id, &plan) {
+                        Ok(worker) if worker == thread && !is_behind => exchange.plans.push_back((id, plan)),
+                        Ok(worker) => drop(self.worker.apply_at(worker, id, plan)),
+                        Err(error) => self.applied(now, id, Err(error)),
                     }
                 }
                 output @ (Output::Applications(_) | Output::Notice(_)) => self.left.push_back(output),
@@ -123,29 +221,11 @@ impl Control {
         }
     }
 
-    /// Applies a plan here, or has another thread apply it.
-    fn apply_in(&mut self, thread: &mut dyn N4Turn<ApplyId>, id: ApplyId, plan: Plan) {
-        match self.worker.assign(id, &plan) {
-            Ok(FIRST_WORKER) => {
-                // N4 knows of events before the result of a later plan.
-                while let Some(event) = thread.next_event() {
-                    self.event_in(thread, event);
-                }
-                if let Poll::Ready(result) = thread.submit(id, &plan) {
-                    self.worker.completed(id, result.is_ok());
-                    self.applied(thread.now(), id, result);
-                }
-            }
-            Ok(worker) => drop(self.worker.apply_at(worker, id, plan)),
-            Err(error) => self.applied(thread.now(), id, Err(error)),
-        }
-    }
-
-    fn event_in(&mut self, thread: &dyn N4Turn<ApplyId>, event: Event) {
+    fn event_in(&mut self, now: Time, event: Event) {
         self.paths.event(&event);
         if matches!(event, Event::HeavyHitter { .. }) {
             self.log_later(Unlogged::Event(event.clone()));
         }
-        self.n4.event(thread.now(), event);
+        self.n4.event(now, event);
     }
 }

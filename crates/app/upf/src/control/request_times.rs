@@ -1,6 +1,8 @@
-//! The time that the control thread takes to answer PFCP requests.
+//! The time that the UPF takes to answer PFCP requests.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use causeway_n4::message_label;
 use causeway_pfcp::{Header, MessageType};
@@ -50,30 +52,65 @@ impl Request {
     }
 }
 
+/// A request whose response is queued: its kind, and when it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Answer {
+    kind: usize,
+    since: Time,
+}
+
 /// Measured times. A value counts in the first bucket whose bound is not less.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Histogram {
-    counts: [u64; BOUNDS.len() + 1],
-    sum: Span,
+    counts: [AtomicU64; BOUNDS.len() + 1],
+    /// In nanoseconds.
+    sum: AtomicU64,
 }
 
 impl Histogram {
-    fn record(&mut self, time: Span) {
+    fn record(&self, time: Span) {
         let micros = time.as_nanos().div_ceil(1_000);
         let bucket = BOUNDS.partition_point(|bound| *bound < micros);
-        if let Some(count) = self.counts.get_mut(bucket) {
-            *count += 1;
+        if let Some(count) = self.counts.get(bucket) {
+            count.fetch_add(1, Ordering::Relaxed);
         }
-        self.sum += time;
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.sum.fetch_add(nanos, Ordering::Relaxed);
     }
 
     fn status(&self) -> HistogramStatus {
+        let counts = self.counts.each_ref().map(|count| count.load(Ordering::Relaxed));
         let bounds = BOUNDS.iter().map(|micros| *micros as f64 / 1e6).chain([f64::INFINITY]);
         HistogramStatus {
-            sum: self.sum.as_nanos() as f64 / 1e9,
-            count: self.counts.iter().sum(),
-            buckets: bounds.zip(self.counts).collect(),
+            sum: self.sum.load(Ordering::Relaxed) as f64 / 1e9,
+            count: counts.iter().sum(),
+            buckets: bounds.zip(counts).collect(),
         }
+    }
+}
+
+/// The measured times of each type of request, which all threads that send responses count.
+#[derive(Debug, Default)]
+pub(crate) struct Histograms([Histogram; REQUESTS.len()]);
+
+impl Histograms {
+    /// These responses were handed to the kernel, at the time that `now` returns.
+    pub(super) fn sent(&self, now: impl FnOnce() -> Time, answers: &mut Vec<Answer>) {
+        if answers.is_empty() {
+            return;
+        }
+        let now = now();
+        for Answer { kind, since } in answers.drain(..) {
+            if let Some(histogram) = self.0.get(kind) {
+                histogram.record(now.since(since));
+            }
+        }
+    }
+
+    /// The times of each type of request, by its label.
+    fn status(&self) -> Vec<(String, HistogramStatus)> {
+        let of = REQUESTS.iter().zip(&self.0);
+        of.map(|(message, histogram)| (message_label(Some(*message)), histogram.status())).collect()
     }
 }
 
@@ -81,22 +118,22 @@ impl Histogram {
 #[derive(Debug)]
 pub(super) struct RequestTimes {
     waiting: Box<[Option<(Request, Time)>]>,
-    /// The requests whose responses are queued, by kind and time.
-    answered: Vec<(usize, Time)>,
-    histograms: [Histogram; REQUESTS.len()],
-}
-
-impl Default for RequestTimes {
-    fn default() -> Self {
-        Self {
-            waiting: vec![None; PLACES].into(),
-            answered: Vec::new(),
-            histograms: [Histogram::default(); REQUESTS.len()],
-        }
-    }
+    /// The requests whose responses are queued.
+    pub(super) answers: Vec<Answer>,
+    histograms: Arc<Histograms>,
 }
 
 impl RequestTimes {
+    /// Times that are counted here.
+    pub(super) fn new(histograms: Arc<Histograms>) -> Self {
+        Self { waiting: vec![None; PLACES].into(), answers: Vec::new(), histograms }
+    }
+
+    /// Where the times are counted.
+    pub(super) const fn histograms(&self) -> &Arc<Histograms> {
+        &self.histograms
+    }
+
     /// A message was received.
     pub(super) fn received(&mut self, now: Time, from: SocketAddr, header: &Header) {
         let of_type = |message: &MessageType| message.code() == header.message_type;
@@ -118,27 +155,13 @@ impl RequestTimes {
         let request = Request { from: to, sequence: header.sequence, kind };
         let Some(waiting) = self.waiting.get_mut(request.place()) else { return };
         if let Some((_, since)) = waiting.take_if(|(known, _)| *known == request) {
-            self.answered.push((kind, since));
-        }
-    }
-
-    /// The queued messages were handed to the kernel, at the time that `now` returns.
-    pub(super) fn sent(&mut self, now: impl FnOnce() -> Time) {
-        if self.answered.is_empty() {
-            return;
-        }
-        let now = now();
-        for (kind, since) in self.answered.drain(..) {
-            if let Some(histogram) = self.histograms.get_mut(kind) {
-                histogram.record(now.since(since));
-            }
+            self.answers.push(Answer { kind, since });
         }
     }
 
     /// The measured times of each type of request, by its label.
     pub(super) fn status(&self) -> Vec<(String, HistogramStatus)> {
-        let of = REQUESTS.iter().zip(&self.histograms);
-        of.map(|(message, histogram)| (message_label(Some(*message)), histogram.status())).collect()
+        self.histograms.status()
     }
 }
 
@@ -171,17 +194,17 @@ mod tests {
     fn each_request_is_measured_to_its_response() {
         let (request, response) =
             (MessageType::SessionEstablishmentRequest, MessageType::SessionEstablishmentResponse);
-        let mut times = RequestTimes::default();
+        let mut times = RequestTimes::new(Arc::default());
         times.received(at(0), smf(1), &header(request, 7));
         times.received(at(0), smf(2), &header(request, 7));
         times.received(at(40), smf(2), &header(request, 7));
         times.received(at(0), smf(1), &header(MessageType::SessionDeletionRequest, 8));
         times.queued(smf(1), &header(response, 7));
-        times.sent(|| at(50));
+        times.histograms.sent(|| at(50), &mut times.answers);
         times.queued(smf(2), &header(response, 7));
         times.queued(smf(3), &header(response, 7));
-        times.sent(|| at(51));
-        times.sent(|| panic!("nothing was queued"));
+        times.histograms.sent(|| at(51), &mut times.answers);
+        times.histograms.sent(|| panic!("nothing was queued"), &mut times.answers);
         let measured = of(&times, "session_establishment_request");
         assert_eq!((measured.count, measured.buckets[0].1, measured.buckets[1].1), (2, 1, 1));
         assert!((measured.sum - 101e-6).abs() < 1e-12, "{}", measured.sum);
@@ -193,13 +216,13 @@ mod tests {
     // Output: the table keeps its size; the last one is measured, beyond the largest bound.
     #[test]
     fn requests_without_a_response_take_no_memory() {
-        let mut times = RequestTimes::default();
+        let mut times = RequestTimes::new(Arc::default());
         for n in 0..100_000 {
             times.received(at(0), smf(1), &header(MessageType::HeartbeatRequest, n));
         }
         assert_eq!(times.waiting.len(), PLACES);
         times.queued(smf(1), &header(MessageType::HeartbeatResponse, 99_999));
-        times.sent(|| at(2_000_000));
+        times.histograms.sent(|| at(2_000_000), &mut times.answers);
         let measured = of(&times, "heartbeat_request");
         assert_eq!((measured.count, measured.buckets.last().unwrap().1), (1, 1));
     }

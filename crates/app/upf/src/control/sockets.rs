@@ -1,12 +1,14 @@
-//! The N4 sockets: several addresses, IPv4 and IPv6, as one socket. One system call receives or sends many datagrams. Ports below IP
-//! may receive beside them, and send to the peers from which they received.
+//! The N4 sockets of a thread: several addresses, IPv4 and IPv6, as one socket. One system call receives or sends many datagrams. Ports below
+//! IP may receive beside them, and send to the peers from which they received.
 //!
-//! [`Sockets`] receives and sends without waiting, in whatever thread; the control thread waits with [`Arrivals`].
+//! [`Sockets`] receives and sends without waiting, and without N4; the control thread waits with [`Arrivals`]. [`Ways`] is N4's: which of its
+//! addresses a peer has written to.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll};
 
 use arrayvec::ArrayVec;
@@ -16,24 +18,23 @@ use causeway_ports::{Port, PortError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::request_times::{Answer, Histograms};
+use crate::clock::Clock;
+
 /// While a port below IP is busy, the sockets are read in one of so many turns.
 const PORT_TURNS: u8 = 8;
 
 /// Maximum number of peers whose socket is stored. Other peers use the first socket of their IP version.
 const MAX_PEERS: usize = 4096;
 
-/// The sockets of N4. A response has the address to which the request was sent as its source.
-pub(super) struct Sockets {
+/// The sockets of N4 in a thread. The sockets of all threads have the same addresses, in the same order.
+pub(crate) struct Sockets {
     sockets: Vec<Socket>,
     ports: Vec<N4Port>,
     /// Turns since sockets were read before ports.
     turns: u8,
     /// A port had datagrams since the last [`Sockets::arrived`].
     is_port_busy: bool,
-    /// How the last datagram of a peer came, if there is a choice.
-    received: BTreeMap<IpAddr, Way>,
-    /// The last peer in `received`.
-    last: Option<(IpAddr, Way)>,
     /// The socket to poll first, so that a busy one does not starve the others.
     first: usize,
     /// The datagrams received by one socket.
@@ -43,6 +44,77 @@ pub(super) struct Sockets {
     lost: u64,
     /// The last error of a read that is not logged yet.
     error: Option<io::Error>,
+    /// Datagrams to send.
+    pub(super) outgoing: Vec<Outgoing>,
+    answers: Vec<Answer>,
+    /// The memory of datagrams that were sent, for N4.
+    pub(super) spare: Vec<Vec<u8>>,
+    /// Datagrams that were not sent, to be logged.
+    pub(super) unsent: Vec<(SocketAddr, io::Error)>,
+}
+
+/// A datagram to send.
+pub(super) struct Outgoing {
+    /// How the last datagram of its peer came, if there is a choice.
+    pub(super) way: Option<Way>,
+    pub(super) to: SocketAddr,
+    pub(super) octets: Vec<u8>,
+}
+
+/// How the last datagram of each peer came: a response has the address to which the request was sent as its source.
+#[derive(Debug)]
+pub(super) struct Ways {
+    received: BTreeMap<IpAddr, Way>,
+    /// The last peer in `received`.
+    last: Option<(IpAddr, Way)>,
+    /// Whether there is a choice for peers with IPv4, and with IPv6.
+    is_choice: [bool; 2],
+}
+
+impl Ways {
+    /// Those of N4 at these sockets.
+    pub(super) fn of(sockets: &Sockets) -> Self {
+        let is_choice = [true, false].map(|is_v4| {
+            let same_version = sockets.sockets.iter().filter(|socket| socket.local.is_ipv4() == is_v4);
+            same_version.count() > 1 || !sockets.ports.is_empty()
+        });
+        Self { received: BTreeMap::new(), last: None, is_choice }
+    }
+
+    /// A datagram of this peer came this way.
+    pub(super) fn note(&mut self, peer: IpAddr, way: Way) {
+        let [v4, v6] = self.is_choice;
+        if self.last == Some((peer, way)) || !(if peer.is_ipv4() { v4 } else { v6 }) {
+            return;
+        }
+        if self.received.len() < MAX_PEERS || self.received.contains_key(&peer) {
+            self.received.insert(peer, way);
+            self.last = Some((peer, way));
+        }
+    }
+
+    /// The way to this peer, if there is a choice.
+    pub(super) fn to(&self, peer: IpAddr) -> Option<Way> {
+        let last = self.last.filter(|(last, _)| *last == peer).map(|(_, way)| way);
+        last.or_else(|| self.received.get(&peer).copied())
+    }
+}
+
+/// Sockets that a thread shares with the control thread, which reads them while N4 is left to it.
+pub(crate) type SharedSockets = Arc<Mutex<Sockets>>;
+
+/// The sockets, if no other thread has them.
+pub(super) fn try_lock(sockets: &SharedSockets) -> Option<MutexGuard<'_, Sockets>> {
+    match sockets.try_lock() {
+        Ok(sockets) => Some(sockets),
+        Err(TryLockError::Poisoned(panicked)) => Some(panicked.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// The sockets, once the other thread has ended its system call.
+pub(super) fn lock(sockets: &SharedSockets) -> MutexGuard<'_, Sockets> {
+    sockets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Socket {
@@ -57,10 +129,10 @@ struct Socket {
 
 /// The way of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+pub(super) enum Way {
     /// The socket of this index.
     Socket(usize),
-    /// The port of this index, at this address.
+    /// The port of this index, at this address. Threads without the port send from a socket of the address.
     Port(usize, IpAddr),
 }
 
@@ -186,7 +258,7 @@ impl Sockets {
     ///
     /// # Errors
     /// The error of the kernel.
-    pub(super) fn new(sockets: Vec<UdpSocket>, joins: bool) -> io::Result<Self> {
+    pub(crate) fn new(sockets: Vec<UdpSocket>, joins: bool) -> io::Result<Self> {
         let adopt = |socket: UdpSocket| {
             let local = socket.local_addr()?;
             Ok(Socket { local, socket, outbox: DatagramSender::new(joins), overruns: 0, has_more: true })
@@ -197,18 +269,30 @@ impl Sockets {
             ports: Vec::new(),
             turns: 0,
             is_port_busy: false,
-            received: BTreeMap::new(),
-            last: None,
             first: 0,
             inbox: DatagramReceiver::default(),
             by: 0,
             lost: 0,
             error: None,
+            outgoing: Vec::new(),
+            answers: Vec::new(),
+            spare: Vec::new(),
+            unsent: Vec::new(),
         })
     }
 
+    /// Others of the same sockets, for a thread that only sends.
+    ///
+    /// # Errors
+    /// The error of the kernel.
+    pub(super) fn sender(&self, joins: bool) -> io::Result<Self> {
+        let sockets =
+            self.sockets.iter().map(|socket| socket.socket.try_clone()).collect::<io::Result<_>>()?;
+        Self::new(sockets, joins)
+    }
+
     /// The same, with ports that receive most of what is sent to the sockets.
-    pub(super) fn with_ports(mut self, ports: Vec<Box<dyn Port>>) -> Self {
+    pub(crate) fn with_ports(mut self, ports: Vec<Box<dyn Port>>) -> Self {
         self.ports = ports.into_iter().map(N4Port::new).collect();
         self
     }
@@ -228,32 +312,45 @@ impl Sockets {
         self.inbox.has_more() || self.sockets.iter().any(|socket| socket.has_more) || of_ports()
     }
 
-    /// The next datagram and its sender, if one is available; for errors see [`Sockets::take_error`].
-    pub(super) fn receive(&mut self) -> Option<(SocketAddr, &[u8])> {
-        if !self.ports.is_empty() && !self.inbox.has_more() {
+    /// The next datagram, its sender and its way, if one is available; for errors see [`Sockets::take_error`].
+    pub(super) fn receive(&mut self) -> Option<(SocketAddr, Way, &[u8])> {
+        if self.fill() { self.take() } else { None }
+    }
+
+    /// Reads if all that was received is taken. Returns whether there is a datagram.
+    pub(super) fn fill(&mut self) -> bool {
+        if self.has_received() {
+            return true;
+        }
+        if !self.ports.is_empty() {
             let comes_first = self.turns > 0 || !self.fill_inbox();
-            if let Some(index) = (0..self.ports.len()).find(|index| comes_first && self.fill_port(*index)) {
-                return self.take_from_port(index);
+            if !comes_first || (0..self.ports.len()).any(|index| self.fill_port(index)) {
+                return true;
             }
         }
-        if !self.inbox.has_more() && !self.fill_inbox() {
-            return None;
+        self.fill_inbox()
+    }
+
+    /// Datagrams were received and not taken.
+    pub(super) fn has_received(&self) -> bool {
+        self.inbox.has_more() || self.ports.iter().any(N4Port::has_received)
+    }
+
+    /// The next datagram that was received, its sender and its way.
+    pub(super) fn take(&mut self) -> Option<(SocketAddr, Way, &[u8])> {
+        let Self { ports, inbox, by, .. } = self;
+        if inbox.has_more() {
+            return inbox.take().map(|(from, datagram)| (from, Way::Socket(*by), datagram));
         }
-        let has_ports = !self.ports.is_empty();
-        let Self { sockets, received, inbox, by, last, .. } = self;
-        let (from, datagram) = inbox.take()?;
-        let same_version = sockets.iter().filter(|socket| socket.local.is_ipv4() == from.is_ipv4()).count();
-        if same_version > 1 || has_ports {
-            note(received, last, from.ip(), Way::Socket(*by));
-        }
-        Some((from, datagram))
+        let (index, port) = ports.iter_mut().enumerate().find(|(_, port)| port.has_received())?;
+        port.take().map(|(local, from, datagram)| (from, Way::Port(index, local), datagram))
     }
 
     /// Reads from the sockets. Returns whether there was a datagram.
     fn fill_inbox(&mut self) -> bool {
         let count = self.sockets.len();
         let mut turns = (self.first..count).chain(0..self.first);
-        let Some(filled) = turns.find(|index| self.fill(*index)) else { return false };
+        let Some(filled) = turns.find(|index| self.fill_from(*index)) else { return false };
         self.poll_first(filled);
         true
     }
@@ -268,15 +365,8 @@ impl Sockets {
         is_filled
     }
 
-    fn take_from_port(&mut self, index: usize) -> Option<(SocketAddr, &[u8])> {
-        let Self { ports, received, last, .. } = self;
-        let (local, from, datagram) = ports.get_mut(index)?.take()?;
-        note(received, last, from.ip(), Way::Port(index, local));
-        Some((from, datagram))
-    }
-
     /// Reads from this socket. Returns whether there was a datagram.
-    fn fill(&mut self, index: usize) -> bool {
+    fn fill_from(&mut self, index: usize) -> bool {
         let Some(socket) = self.sockets.get_mut(index).filter(|socket| socket.has_more) else { return false };
         match self.inbox.fill(&socket.socket) {
             Ok(()) => {
@@ -293,6 +383,11 @@ impl Sockets {
                 false
             }
         }
+    }
+
+    /// There is something to log.
+    pub(super) fn has_news(&self) -> bool {
+        self.error.is_some() || !self.unsent.is_empty()
     }
 
     /// The last error of a read since the last call. The next read may succeed.
@@ -325,52 +420,58 @@ impl Sockets {
         (self.by, self.first) = (index, if index + 1 < self.sockets.len() { index + 1 } else { 0 });
     }
 
-    /// Queues a datagram until [`Sockets::flush`].
+    /// Takes over what is to be sent.
+    pub(super) fn queue(&mut self, outgoing: &mut Vec<Outgoing>, answers: &mut Vec<Answer>) {
+        self.outgoing.append(outgoing);
+        self.answers.append(answers);
+    }
+
+    /// Sends what is queued, without waiting; PFCP repeats what is not sent. Measures the requests that it answers.
+    pub(super) fn flush(&mut self, clock: &Clock, times: &Histograms) {
+        if self.outgoing.is_empty() {
+            return;
+        }
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for Outgoing { way, to, octets } in outgoing.drain(..) {
+            if let Err(error) = self.put(way, to, octets) {
+                self.unsent.push((to, error));
+            }
+        }
+        self.outgoing = outgoing;
+        let Self { sockets, ports, unsent, spare, .. } = self;
+        for Socket { socket, outbox: sender, .. } in sockets {
+            let lost = |to, error| unsent.push((to, error));
+            sender.send_and_recycle(&*socket, lost, |octets| spare.push(octets));
+        }
+        for port in ports.iter_mut().filter(|port| !port.outbox.is_empty()) {
+            if let Err(error) = port.flush(|octets| spare.push(octets)) {
+                self.error = Some(io::Error::other(error));
+            }
+        }
+        times.sent(|| clock.now(), &mut self.answers);
+    }
+
+    /// Has a datagram sent by a port or a socket.
     ///
     /// # Errors
     /// No socket has the IP version.
-    pub(super) fn send(&mut self, to: SocketAddr, datagram: Vec<u8>) -> io::Result<()> {
-        let way = self.last.filter(|(last, _)| *last == to.ip()).map(|(_, way)| way);
-        let way = way.or_else(|| self.received.get(&to.ip()).copied());
+    fn put(&mut self, way: Option<Way>, to: SocketAddr, datagram: Vec<u8>) -> io::Result<()> {
         if let Some(Way::Port(index, local)) = way
             && let Some(port) = self.ports.get_mut(index).filter(|port| port.port.is_some())
         {
             port.outbox.push((Meta::Gtpu { local, peer: to, tos: 0, hops: None }, datagram));
             return Ok(());
         }
-        let received = way.and_then(|way| if let Way::Socket(index) = way { Some(index) } else { None });
-        let same_version = || self.sockets.iter().position(|it| it.local.is_ipv4() == to.is_ipv4());
-        let socket = received.or_else(same_version).and_then(|index| self.sockets.get_mut(index));
+        let position = |is_it: &dyn Fn(&Socket) -> bool| self.sockets.iter().position(is_it);
+        let same_version = || position(&|socket| socket.local.is_ipv4() == to.is_ipv4());
+        let index = match way {
+            Some(Way::Socket(index)) => Some(index),
+            Some(Way::Port(_, local)) => position(&|socket| socket.local.ip() == local).or_else(same_version),
+            None => same_version(),
+        };
+        let socket = index.and_then(|index| self.sockets.get_mut(index));
         socket.ok_or(io::ErrorKind::AddrNotAvailable)?.outbox.put(to, datagram);
         Ok(())
-    }
-
-    /// Sends the queued datagrams without waiting. Failed ones are reported with their error; PFCP repeats them.
-    /// Returns the memory of each.
-    pub(super) fn flush(
-        &mut self,
-        mut lost: impl FnMut(SocketAddr, io::Error),
-        mut give_back: impl FnMut(Vec<u8>),
-    ) {
-        for Socket { socket, outbox: sender, .. } in &mut self.sockets {
-            sender.send_and_recycle(&*socket, &mut lost, &mut give_back);
-        }
-        for port in self.ports.iter_mut().filter(|port| !port.outbox.is_empty()) {
-            if let Err(error) = port.flush(&mut give_back) {
-                self.error = Some(io::Error::other(error));
-            }
-        }
-    }
-}
-
-/// The way of the last datagram of this peer.
-fn note(received: &mut BTreeMap<IpAddr, Way>, last: &mut Option<(IpAddr, Way)>, peer: IpAddr, way: Way) {
-    if *last == Some((peer, way)) {
-        return;
-    }
-    if received.len() < MAX_PEERS || received.contains_key(&peer) {
-        received.insert(peer, way);
-        *last = Some((peer, way));
     }
 }
 
@@ -391,12 +492,16 @@ mod tests {
 
     async fn next(sockets: &mut Sockets, arrivals: &mut Arrivals) -> (SocketAddr, Vec<u8>) {
         loop {
-            if let Some((from, datagram)) = sockets.receive() {
+            if let Some((from, _, datagram)) = sockets.receive() {
                 return (from, datagram.to_vec());
             }
             arrivals.wait().await.unwrap();
             sockets.arrived();
         }
+    }
+
+    fn outgoing(ways: &Ways, to: SocketAddr) -> Outgoing {
+        Outgoing { way: ways.to(to.ip()), to, octets: b"answer".to_vec() }
     }
 
     fn at(sockets: Vec<Std>) -> (Sockets, Arrivals) {
@@ -406,7 +511,7 @@ mod tests {
     }
 
     // Input:  a datagram to the second of two addresses, then a response.
-    // Output: the response is sent from the second address.
+    // Output: the response is sent from the second address, by whatever thread.
     #[tokio::test]
     async fn a_peer_is_answered_from_the_address_it_wrote_to() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
@@ -415,10 +520,15 @@ mod tests {
         let peer = Std::bind("127.0.0.1:0").unwrap();
         peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         peer.send_to(b"request", second).unwrap();
-        let (from, datagram) = next(&mut sockets, &mut arrivals).await;
-        assert_eq!((from, &datagram[..]), (peer.local_addr().unwrap(), &b"request"[..]));
-        sockets.send(from, b"answer".to_vec()).unwrap();
-        sockets.flush(|to, error| panic!("{to}: {error}"), drop);
+        let mut ways = Ways::of(&sockets);
+        arrivals.wait().await.unwrap();
+        let (from, way, datagram) = sockets.receive().unwrap();
+        assert_eq!((from, datagram), (peer.local_addr().unwrap(), &b"request"[..]));
+        ways.note(from.ip(), way);
+        let mut of_others = Sockets::sender(&sockets, true).unwrap();
+        of_others.queue(&mut vec![outgoing(&ways, from)], &mut Vec::new());
+        of_others.flush(&Clock::new(), &Histograms::default());
+        assert!(of_others.unsent.is_empty());
         let mut buffer = [0; 16];
         let (len, answered) = peer.recv_from(&mut buffer).unwrap();
         assert_eq!((&buffer[..len], answered), (&b"answer"[..], second));
@@ -454,7 +564,7 @@ mod tests {
         peer.send_to(b"1", to).unwrap();
         peer.send_to(b"2", to).unwrap();
         assert_eq!(next(&mut sockets, &mut arrivals).await.1, b"1");
-        assert_eq!(sockets.receive(), Some((peer.local_addr().unwrap(), &b"2"[..])));
+        assert_eq!(sockets.receive(), Some((peer.local_addr().unwrap(), Way::Socket(1), &b"2"[..])));
         assert_eq!(sockets.receive(), None);
         assert!(!sockets.has_more());
     }
@@ -482,7 +592,9 @@ mod tests {
     #[tokio::test]
     async fn there_is_no_way_to_the_other_ip_version() {
         let mut sockets = Sockets::new(vec![socket("127.0.0.1:0")], true).unwrap();
-        let error = sockets.send("[::1]:8805".parse().unwrap(), b"x".to_vec()).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+        let ways = Ways::of(&sockets);
+        sockets.queue(&mut vec![outgoing(&ways, "[::1]:8805".parse().unwrap())], &mut Vec::new());
+        sockets.flush(&Clock::new(), &Histograms::default());
+        assert_eq!(sockets.unsent[0].1.kind(), io::ErrorKind::AddrNotAvailable);
     }
 }

@@ -3,7 +3,8 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use rustix::net::sockopt::{set_ip_freebind, set_socket_recv_buffer_size};
+use causeway_ports::udp::select_pfcp_socket;
+use rustix::net::sockopt::{set_ip_freebind, set_socket_recv_buffer_size, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::n4_addresses;
@@ -13,21 +14,54 @@ use crate::error::{StartError, Transport};
 /// Size of the receive buffer of an N4 socket, in octets.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Opens a socket for every N4 address.
+/// Opens sockets for every N4 address, one for each of so many threads. The kernel gives a datagram to the thread that has its session.
 ///
 /// # Errors
 /// The first that cannot be opened, with its key and the remedy.
-pub(crate) fn n4_sockets(upf: &Upf) -> Result<Vec<UdpSocket>, StartError> {
-    let open = |(key, address): (String, SocketAddr)| {
-        let opened = bind(address, upf.chain.has(address.ip())).and_then(|socket| {
-            socket.set_nonblocking(true)?;
-            // As far as the system permits; SMFs repeat lost requests.
-            let _ = set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
-            Ok(socket)
-        });
-        opened.map_err(|source| StartError::Socket { key, address, transport: Transport::Udp, source })
-    };
-    n4_addresses(&upf.pfcp)?.into_iter().map(open).collect()
+pub(crate) fn n4_sockets(upf: &Upf, threads: usize) -> Result<Vec<Vec<UdpSocket>>, StartError> {
+    let mut of_threads: Vec<Vec<UdpSocket>> = (0..threads).map(|_| Vec::new()).collect();
+    for (key, address) in n4_addresses(&upf.pfcp)? {
+        let opened = open_all(address, upf.chain.has(address.ip()), threads);
+        let sockets = opened.map_err(|source| StartError::Socket {
+            key,
+            address,
+            transport: Transport::Udp,
+            source,
+        })?;
+        of_threads.iter_mut().zip(sockets).for_each(|(own, socket)| own.push(socket));
+    }
+    Ok(of_threads)
+}
+
+/// Opens so many sockets of an address. `may_be_elsewhere`: another host may have the address for now.
+fn open_all(address: SocketAddr, may_be_elsewhere: bool, count: usize) -> io::Result<Vec<UdpSocket>> {
+    let first = bind(address, may_be_elsewhere)?;
+    // The kernel may have chosen the port.
+    let address = first.local_addr()?;
+    let mut sockets = Vec::new();
+    if count > 1 {
+        // Only now: another process that shares the address would have gone unnoticed.
+        set_socket_reuseport(&first, true)?;
+        let further = (1..count).map(|_| bind_beside(address));
+        sockets = further.collect::<io::Result<_>>()?;
+        select_pfcp_socket(&first, count.try_into().unwrap_or(u32::MAX)).map_err(io::Error::other)?;
+    }
+    sockets.insert(0, first);
+    for socket in &sockets {
+        socket.set_nonblocking(true)?;
+        // As far as the system permits; SMFs repeat lost requests.
+        let _ = set_socket_recv_buffer_size(socket, RECEIVE_BUFFER);
+    }
+    Ok(sockets)
+}
+
+/// Binds a further socket of an address.
+fn bind_beside(address: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_reuseport(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket.into())
 }
 
 /// Binds a socket. `may_be_elsewhere`: another host may have the address for now.

@@ -53,8 +53,10 @@ pub struct WorkerHandle<K> {
     threads: Vec<PacketThread<K>>,
     /// `None`: they are read without the handle.
     reports: Option<WorkerReports<K>>,
-    /// The number of events of the threads that were not handled yet.
-    events: Arc<AtomicU32>,
+    /// The number of reports of the threads on their way that later ones have to wait for.
+    awaited: Arc<AtomicU32>,
+    /// N4 is in the threads: the results that they send are among these reports.
+    has_n4: bool,
     /// The assignment of sessions to threads; `None`: there is one thread.
     placement: Option<Placement<K>>,
     /// Reports of the control side in place of a thread.
@@ -99,10 +101,12 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         if setups.len() == 1 {
             return Self::start(setups, clock, |_, _| (None, Vec::new()));
         }
+        let is_by_seid = setups.iter().all(|setup| setup.n4.is_some());
         Self::start(setups, clock, |notifiers, frame_size| {
             let (directory, writer) = Directory::new(max_sessions.saturating_mul(ENTRIES_PER_SESSION));
             let peers = worker_peers(notifiers, &directory, topology, frame_size);
-            (Some(Placement::new(topology.clone(), max_sessions, notifiers.len(), writer)), peers)
+            let workers = (notifiers.len(), is_by_seid);
+            (Some(Placement::new(topology.clone(), max_sessions, workers, writer)), peers)
         })
     }
 
@@ -112,7 +116,8 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         assemble: impl FnOnce(&[Arc<Notifier>], usize) -> MultiWorker<K>,
     ) -> io::Result<Self> {
         let (message, reports) = channel();
-        let events = Arc::new(AtomicU32::new(0));
+        let awaited = Arc::new(AtomicU32::new(0));
+        let has_n4 = setups.iter().any(|setup| setup.n4.is_some());
         let notifier = |_| Waker::new().map(|waker| Arc::new(Notifier::new(waker)));
         let notifiers = setups.iter().map(notifier).collect::<io::Result<Vec<_>>>()?;
         let frame_size = setups.iter().map(|setup| frame_size(&setup.ports)).max().unwrap_or(0);
@@ -130,12 +135,12 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 schedule.busy_poll,
                 peers.next(),
             );
-            let to = (message.clone(), Arc::clone(&events));
+            let to = (message.clone(), Arc::clone(&awaited));
             threads.push(PacketThread::spawn(number, packets, notifier, schedule, n4, to)?);
         }
         let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
         let reports = Some(reports);
-        Ok(Self { threads, reports, events, placement, own, unnotified: 0, running, last })
+        Ok(Self { threads, reports, awaited, has_n4, placement, own, unnotified: 0, running, last })
     }
 
     /// Queues a plan until [`WorkerHandle::wake`] is called. [`Report::Applied`] with the same key contains the result.
@@ -172,9 +177,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// Wakes the first thread, also if no command is queued.
-    pub(crate) fn waker_of_first(&self) -> task::Waker {
-        self.threads.first().map_or_else(|| task::Waker::noop().clone(), PacketThread::waker)
+    /// Wakes each thread, also if no command is queued.
+    pub(crate) fn wakers(&self) -> Vec<task::Waker> {
+        self.threads.iter().map(PacketThread::waker).collect()
     }
 
     /// The reports, for a reader that does not have the handle while it waits. It passes each message to
@@ -190,12 +195,12 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
     /// An event of the threads was handled.
     pub(crate) fn event_handled(&self) {
-        self.events.fetch_sub(1, Ordering::Relaxed);
+        self.awaited.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Events of the threads are on their way.
-    pub(crate) fn has_events(&self) -> bool {
-        self.events.load(Ordering::Relaxed) > 0
+    /// Reports of the threads are on their way that later ones have to wait for.
+    pub(crate) fn has_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) > 0
     }
 
     /// Queues the applications to detect until [`WorkerHandle::wake`] is called.
@@ -313,6 +318,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         match message {
             WorkerMessage::Report(Report::Applied(key, result)) => {
                 self.completed(key, result.is_ok());
+                if self.has_n4 {
+                    self.awaited.fetch_sub(1, Ordering::Relaxed);
+                }
                 Some(Report::Applied(key, result))
             }
             WorkerMessage::Report(Report::Stopped(Ok(last))) => {

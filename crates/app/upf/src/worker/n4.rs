@@ -1,41 +1,58 @@
-//! N4 in a packet thread (`upf.pfcp.accelerate`), as the thread sees it.
+//! N4 in the packet threads (`upf.pfcp.accelerate`), as a thread sees it.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::task::Poll;
+use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Event, Plan};
-use causeway_ports::PortError;
-use causeway_types::Time;
+use causeway_dataplane::Plan;
+
+use super::messages::Report;
+use super::notifier::Notifier;
 
 /// N4, whose sockets a packet thread waits for. `K` identifies a plan.
 pub trait N4Work<K>: Send {
-    /// The sockets to wait for; none while N4 has to wait for the control thread, which then notifies this one.
+    /// The sockets to wait for; none while N4 has to wait for another thread, which then notifies this one.
     fn sockets(&self) -> &[OwnedFd];
 
-    /// Handles what has arrived, if N4 is free. Returns whether there was anything. Never waits.
-    ///
-    /// # Errors
-    /// A port of the thread is lost.
-    fn turn(&mut self, thread: &mut dyn N4Turn<K>) -> Result<bool, PortError>;
+    /// Gives N4 the reports of this thread, then, if it `receives`, what has arrived at its sockets. Takes the plans for its sessions, and sends.
+    /// Never waits.
+    fn turn(&mut self, exchange: &mut N4Exchange<K>, receives: bool) -> N4Result;
 }
 
-/// The packet thread, as N4 sees it for the time of a turn.
-pub trait N4Turn<K> {
-    /// The present time.
-    fn now(&self) -> Time;
+/// The end of a turn for N4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum N4Result {
+    /// N4 has the reports; whether anything had arrived.
+    Done(bool),
+    /// Another packet thread has N4. It notifies this one.
+    Busy,
+    /// N4 is for the control thread, and so are the reports. It notifies this thread.
+    Left,
+}
 
-    /// Commands are queued that the thread has not executed.
-    fn has_commands(&self) -> bool;
+/// What a packet thread and N4 have for each other.
+#[derive(Debug)]
+pub struct N4Exchange<K> {
+    /// Results of plans, and events that come before or between them, in order.
+    pub reports: VecDeque<Report<K>>,
+    /// Plans for this thread, before all that are queued as commands.
+    pub plans: VecDeque<(K, Plan)>,
+    notifier: Arc<Notifier>,
+}
 
-    /// The next event of the data plane, all of which come before a plan.
-    fn next_event(&mut self) -> Option<Event>;
+impl<K> N4Exchange<K> {
+    /// That of the thread with this notifier.
+    pub(super) const fn new(notifier: Arc<Notifier>) -> Self {
+        Self { reports: VecDeque::new(), plans: VecDeque::new(), notifier }
+    }
 
-    /// Applies a plan. If it is pending, the result is reported, as that of a command.
-    fn submit(&mut self, key: K, plan: &Plan) -> Poll<Result<Applied, ApplyError>>;
+    /// Commands are queued that the thread has not executed: plans have to be queued behind them.
+    pub fn has_commands(&self) -> bool {
+        self.notifier.has_commands()
+    }
 
-    /// Transmits the packets that plans released.
-    ///
-    /// # Errors
-    /// A port is lost.
-    fn flush(&mut self) -> Result<(), PortError>;
+    /// There is work left for the thread or for N4.
+    pub(super) fn has_work(&self) -> bool {
+        !self.plans.is_empty() || !self.reports.is_empty()
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::{
-    Applied, ApplyError, Counters, DropReason, Event, PacketEngine, Plan, PlanId, ReceiveSource,
+    Applied, ApplyError, Counters, DropReason, PacketEngine, Plan, PlanId, ReceiveSource,
 };
 use causeway_packet::{BATCH, Batch};
 use causeway_ports::{MAX_PORTS, PortError, Ready, wait_with};
@@ -18,7 +18,7 @@ use causeway_types::{Seid, Time};
 use super::context::WorkerContext;
 use super::fairness::{BatchFill, Fairness, Owner};
 use super::messages::{Command, Report, Snapshot, Turns};
-use super::n4::{N4Turn, N4Work};
+use super::n4::{N4Exchange, N4Result, N4Work};
 use super::notifier::Notifier;
 use super::peers::WorkerPeers;
 use super::ports::PortSet;
@@ -58,6 +58,9 @@ const BURST: usize = 4;
 
 /// Maximum number of commands in one turn.
 const COMMANDS: usize = 32;
+
+/// Maximum number of turns for N4 in one turn: requests, results, and plans that waited for these, with their results.
+const N4_TURNS: usize = 4;
 
 /// Number of commands whose state is prefetched while earlier ones are executed.
 const PREFETCHED_COMMANDS: usize = 6;
@@ -101,38 +104,6 @@ pub(super) struct PacketLoop {
     watches: Option<Box<Watches>>,
     /// The present turn has received packets.
     has_packets: bool,
-}
-
-/// The thread in a turn for N4.
-struct ThreadForN4<'a, K> {
-    context: &'a mut WorkerContext,
-    clock: Clock,
-    notifier: &'a Notifier,
-    in_flight: &'a mut InFlight<K>,
-}
-
-impl<K> N4Turn<K> for ThreadForN4<'_, K> {
-    fn now(&self) -> Time {
-        self.clock.now()
-    }
-
-    fn has_commands(&self) -> bool {
-        self.notifier.has_commands()
-    }
-
-    fn next_event(&mut self) -> Option<Event> {
-        self.context.data_plane().poll_event()
-    }
-
-    fn submit(&mut self, key: K, plan: &Plan) -> Poll<Result<Applied, ApplyError>> {
-        self.in_flight
-            .submit(self.context.data_plane(), self.clock.now(), key, plan)
-            .map(|(_, applied)| applied)
-    }
-
-    fn flush(&mut self) -> Result<(), PortError> {
-        self.context.flush()
-    }
 }
 
 impl<K> InFlight<K> {
@@ -189,13 +160,13 @@ impl PacketLoop {
     pub(super) fn run<K>(
         mut self,
         commands: &Receiver<Command<K>>,
-        reports: &Reports<K>,
+        mut reports: Reports<K>,
         mut n4: Option<Box<dyn N4Work<K>>>,
     ) {
         let mut in_flight = InFlight::default();
         self.notifier.heartbeat().begin();
         let end = loop {
-            if let Err(end) = self.turn(commands, reports, &mut in_flight, &mut n4) {
+            if let Err(end) = self.turn(commands, &mut reports, &mut in_flight, &mut n4) {
                 break end;
             }
         };
@@ -211,13 +182,14 @@ impl PacketLoop {
     fn turn<K>(
         &mut self,
         commands: &Receiver<Command<K>>,
-        reports: &Reports<K>,
+        reports: &mut Reports<K>,
         in_flight: &mut InFlight<K>,
         n4: &mut Option<Box<dyn N4Work<K>>>,
     ) -> Result<(), End> {
         let sockets = n4.as_ref().map(|n4| n4.sockets()).unwrap_or_default();
         let is_n4_left = sockets.is_empty();
-        let ready = if self.busy_poll { None } else { Some(self.wait(sockets)?) };
+        let has_work = reports.n4.as_ref().is_some_and(N4Exchange::has_work) && !is_n4_left;
+        let ready = if self.busy_poll { None } else { Some(self.wait(sockets, has_work)?) };
         self.notifier.heartbeat().set_activity(Activity::Packets);
         self.has_packets = false;
         for index in 0..self.context.ports().slots().len().min(MAX_PORTS) {
@@ -228,34 +200,30 @@ impl PacketLoop {
             }
         }
         self.receive_handoffs()?;
-        if self.notifier.take_commands_flag() {
-            self.notifier.heartbeat().set_activity(Activity::Commands);
-            self.handle_commands(commands, reports, in_flight)?;
-            self.notifier.heartbeat().beat();
-        }
-        if let Some(n4) = n4
-            && ready.is_none_or(|ready| ready.others || is_n4_left)
-        {
-            self.notifier.heartbeat().set_activity(Activity::N4Sockets);
-            self.has_packets |= self.receive_n4(&mut **n4, in_flight)?;
-        }
-        self.turns.count(self.has_packets);
+        self.handle_new_commands(commands, reports, in_flight)?;
         if self.context.next_deadline().is_some() {
             self.notifier.heartbeat().set_activity(Activity::Timers);
             self.context.advance(self.clock.now())?;
         }
-        self.notifier.heartbeat().set_activity(Activity::Reporting);
         self.finish(reports, in_flight)?;
+        if let Some(n4) = n4 {
+            self.notifier.heartbeat().set_activity(Activity::N4Sockets);
+            let receives = ready.is_none_or(|ready| ready.others || is_n4_left);
+            self.serve_n4(&mut **n4, receives, (commands, &mut *reports), in_flight)?;
+        }
+        self.turns.count(self.has_packets);
+        self.notifier.heartbeat().set_activity(Activity::Reporting);
         self.report(reports)
     }
 
-    fn wait(&self, n4: &[OwnedFd]) -> Result<Ready, End> {
+    /// Waits for packets, commands and N4. `has_work`: only looks.
+    fn wait(&self, n4: &[OwnedFd], has_work: bool) -> Result<Ready, End> {
         let timeout: Option<Duration> = self.context.next_deadline().map(|at| self.clock.until(at));
         self.notifier.heartbeat().set_activity(Activity::Waiting);
         let may_sleep = self.notifier.prepare_sleep() && self.peers.as_ref().is_none_or(WorkerPeers::is_idle);
         let is_holding = self.peers.as_ref().is_some_and(WorkerPeers::is_holding);
         let timeout = match timeout {
-            _ if !may_sleep => Some(Duration::ZERO),
+            _ if has_work || !may_sleep => Some(Duration::ZERO),
             timeout if is_holding => Some(timeout.map_or(HELD, |timeout| timeout.min(HELD))),
             timeout => timeout,
         };
@@ -304,12 +272,31 @@ impl PacketLoop {
         Ok(())
     }
 
-    /// A turn for N4. Returns whether anything had arrived.
-    fn receive_n4<K>(&mut self, n4: &mut dyn N4Work<K>, in_flight: &mut InFlight<K>) -> Result<bool, End> {
-        let Self { context, clock, notifier, .. } = self;
-        // Timers before plans, as with commands.
-        context.advance(clock.now())?;
-        Ok(n4.turn(&mut ThreadForN4 { context, clock: *clock, notifier, in_flight })?)
+    /// Gives N4 what this thread has for it, and applies its plans, until nothing is left, in a limited number of turns. What is left comes in
+    /// the next turn of the loop.
+    fn serve_n4<K>(
+        &mut self,
+        n4: &mut dyn N4Work<K>,
+        mut receives: bool,
+        (commands, reports): (&Receiver<Command<K>>, &mut Reports<K>),
+        in_flight: &mut InFlight<K>,
+    ) -> Result<(), End> {
+        for _ in 0..N4_TURNS {
+            let Some(exchange) = reports.n4.as_mut().filter(|n4| receives || n4.has_work()) else { break };
+            if receives || !exchange.reports.is_empty() {
+                match n4.turn(exchange, receives) {
+                    N4Result::Done(has_received) => self.has_packets |= has_received,
+                    N4Result::Busy => break,
+                    N4Result::Left => return reports.leave_to_control_thread(),
+                }
+            }
+            receives = false;
+            self.handle_new_commands(commands, reports, in_flight)?;
+            while reports.n4.as_ref().is_some_and(|n4| !n4.plans.is_empty()) {
+                self.handle_commands(commands, reports, in_flight)?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends the turn of a port for the fairness.
@@ -361,12 +348,27 @@ impl PacketLoop {
         Ok(())
     }
 
+    /// Executes commands if the thread was notified of some.
+    fn handle_new_commands<K>(
+        &mut self,
+        commands: &Receiver<Command<K>>,
+        reports: &mut Reports<K>,
+        in_flight: &mut InFlight<K>,
+    ) -> Result<(), End> {
+        if self.notifier.take_commands_flag() {
+            self.notifier.heartbeat().set_activity(Activity::Commands);
+            self.handle_commands(commands, reports, in_flight)?;
+            self.notifier.heartbeat().beat();
+        }
+        Ok(())
+    }
+
     /// Executes the queued commands, up to the limit of a turn. Packets sent by plans are transmitted as a batch,
     /// before the results are reported.
     fn handle_commands<K>(
         &mut self,
         commands: &Receiver<Command<K>>,
-        reports: &Reports<K>,
+        reports: &mut Reports<K>,
         in_flight: &mut InFlight<K>,
     ) -> Result<(), End> {
         let mut done = CompletedPlans::new();
@@ -375,7 +377,7 @@ impl PacketLoop {
         loop {
             // The state of the next commands is prefetched while earlier ones are executed.
             while coming.len() < PREFETCHED_COMMANDS.min(left)
-                && let Ok(command) = commands.try_recv()
+                && let Ok(command) = reports.next_command(commands)
             {
                 if let Command::Apply(_, plan) = &command
                     && !coming.is_empty()
@@ -391,7 +393,7 @@ impl PacketLoop {
                 return Ok(());
             }
             left -= 1;
-            let command = coming.pop_front().map_or_else(|| commands.try_recv(), Ok);
+            let command = coming.pop_front().map_or_else(|| reports.next_command(commands), Ok);
             if done.is_full() || !matches!(command, Ok(Command::Apply(..))) {
                 self.flush_results(reports, &mut done)?;
             }
@@ -402,7 +404,7 @@ impl PacketLoop {
                     self.context.data_plane().advance(now);
                     while let Some(event) = self.context.data_plane().poll_event() {
                         self.flush_results(reports, &mut done)?;
-                        reports.send(Report::Event(event))?;
+                        reports.send_before_plan(event)?;
                     }
                     match in_flight.submit(self.context.data_plane(), now, key, &plan) {
                         Poll::Ready(applied) => done.push(applied),
@@ -507,7 +509,11 @@ impl PacketLoop {
     }
 
     /// Transmits the packets of the plans, and reports the results.
-    fn flush_results<K>(&mut self, reports: &Reports<K>, done: &mut CompletedPlans<K>) -> Result<(), End> {
+    fn flush_results<K>(
+        &mut self,
+        reports: &mut Reports<K>,
+        done: &mut CompletedPlans<K>,
+    ) -> Result<(), End> {
         if done.is_empty() {
             return Ok(());
         }
@@ -516,7 +522,7 @@ impl PacketLoop {
     }
 
     /// Reports the results of plans in flight that have completed.
-    fn finish<K>(&mut self, reports: &Reports<K>, in_flight: &mut InFlight<K>) -> Result<(), End> {
+    fn finish<K>(&mut self, reports: &mut Reports<K>, in_flight: &mut InFlight<K>) -> Result<(), End> {
         let now = if in_flight.plans.is_empty() { return Ok(()) } else { self.clock.now() };
         while let Some((id, applied)) = self.context.data_plane().poll_applied(now) {
             self.context.flush()?;
@@ -528,7 +534,7 @@ impl PacketLoop {
         Ok(())
     }
 
-    fn report<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {
+    fn report<K>(&mut self, reports: &mut Reports<K>) -> Result<(), End> {
         while let Some(event) = self.context.data_plane().poll_event() {
             reports.send(Report::Event(event))?;
         }
@@ -570,7 +576,7 @@ mod tests {
         let mut packets =
             PacketLoop::new(engine, PortSet::default(), Clock::new(), Arc::clone(&notifier), false, None);
         let (message, mut results) = channel();
-        let reports = Reports::to(message);
+        let mut reports = Reports::to(message);
         let (commands, received) = std::sync::mpsc::channel();
         for seid in (1..=50).map(Seid) {
             let begins = Plan::install(seid, RuleSet::default());
@@ -583,7 +589,7 @@ mod tests {
         let (mut keys, mut turns) = (Vec::new(), 0);
         while notifier.take_commands_flag() {
             let before = keys.len();
-            assert!(packets.handle_commands(&received, &reports, &mut InFlight::default()).is_ok());
+            assert!(packets.handle_commands(&received, &mut reports, &mut InFlight::default()).is_ok());
             while let Some(WorkerMessage::Report(Report::Applied(key, result))) = results.next_now() {
                 assert!(result.is_ok());
                 keys.push(key);

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::{io, mem, task};
 
-use causeway_dataplane::{Explanation, GtpuPath, Ingress, PathState, SessionState, SwitchState};
+use causeway_dataplane::{Event, Explanation, GtpuPath, Ingress, PathState, SessionState, SwitchState};
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
 use super::messages::{Command, PlacedRules, Questions, Report, Snapshot};
-use super::n4::N4Work;
+use super::n4::{N4Exchange, N4Work};
 use super::notifier::Notifier;
 use super::packet_loop::{End, PacketLoop};
 use super::schedule::Schedule;
@@ -52,28 +52,85 @@ impl<K> WorkerReports<K> {
     }
 }
 
-/// The sender of one thread's reports. When a panic drops it, it reports the panic.
+/// The reports of one thread. When a panic drops it, it reports the panic.
 pub(super) struct Reports<K> {
     messages: mpsc::Sender<WorkerMessage<K>>,
-    /// The number of events that the control plane has not handled yet, of all threads.
-    events: Arc<AtomicU32>,
+    /// The number of reports on their way that N4 has to have before later ones of their thread, of all threads.
+    awaited: Arc<AtomicU32>,
+    /// N4 in this thread takes results itself.
+    pub(super) n4: Option<N4Exchange<K>>,
 }
 
 impl<K> Reports<K> {
     #[cfg(test)]
     pub(super) fn to(messages: mpsc::Sender<WorkerMessage<K>>) -> Self {
-        Self { messages, events: Arc::default() }
+        Self { messages, awaited: Arc::default(), n4: None }
     }
 
-    /// Sends a report; waits while the queue is full.
+    /// Reports: to N4 in this thread, if it is a result or comes after one, otherwise to the control thread.
     ///
     /// # Errors
     /// The control plane has ended.
-    pub(super) fn send(&self, report: Report<K>) -> Result<(), End> {
-        if matches!(report, Report::Event(_)) {
-            self.events.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn send(&mut self, report: Report<K>) -> Result<(), End> {
+        match &mut self.n4 {
+            Some(n4) if matches!(report, Report::Applied(..)) || !n4.reports.is_empty() => {
+                n4.reports.push_back(report);
+                Ok(())
+            }
+            _ => self.pass_on(report),
+        }
+    }
+
+    /// Reports an event that comes before a plan.
+    ///
+    /// # Errors
+    /// As for [`Reports::send`].
+    pub(super) fn send_before_plan(&mut self, event: Event) -> Result<(), End> {
+        match &mut self.n4 {
+            Some(n4) => {
+                n4.reports.push_back(Report::Event(event));
+                Ok(())
+            }
+            None => self.pass_on(Report::Event(event)),
+        }
+    }
+
+    /// Passes what N4 in this thread did not take to the control thread.
+    ///
+    /// # Errors
+    /// As for [`Reports::send`].
+    pub(super) fn leave_to_control_thread(&mut self) -> Result<(), End> {
+        while let Some(report) = self.n4.as_mut().and_then(|n4| n4.reports.pop_front()) {
+            self.pass_on(report)?;
+        }
+        Ok(())
+    }
+
+    /// Reports to the control thread; waits while the queue is full.
+    fn pass_on(&self, report: Report<K>) -> Result<(), End> {
+        let is_awaited = match report {
+            Report::Event(_) => true,
+            Report::Applied(..) => self.n4.is_some(),
+            _ => false,
+        };
+        if is_awaited {
+            self.awaited.fetch_add(1, Ordering::Relaxed);
         }
         self.messages.blocking_send(WorkerMessage::Report(report)).map_err(|_| End::Asked)
+    }
+
+    /// The next command: plans of N4 in this thread come first.
+    ///
+    /// # Errors
+    /// There is none, or the control plane has ended.
+    pub(super) fn next_command(
+        &mut self,
+        commands: &Receiver<Command<K>>,
+    ) -> Result<Command<K>, TryRecvError> {
+        match self.n4.as_mut().and_then(|n4| n4.plans.pop_front()) {
+            Some((key, plan)) => Ok(Command::Apply(key, plan)),
+            None => commands.try_recv(),
+        }
     }
 }
 
@@ -106,17 +163,18 @@ impl<K: Send + 'static> PacketThread<K> {
         notifier: Arc<Notifier>,
         schedule: Schedule,
         n4: Option<Box<dyn N4Work<K>>>,
-        (messages, events): (mpsc::Sender<WorkerMessage<K>>, Arc<AtomicU32>),
+        (messages, awaited): (mpsc::Sender<WorkerMessage<K>>, Arc<AtomicU32>),
     ) -> io::Result<Self> {
         let (commands, received): (_, Receiver<Command<K>>) = std::sync::mpsc::channel();
         let (placed, place) = std::sync::mpsc::channel();
+        let exchange = n4.as_ref().map(|_| N4Exchange::new(Arc::clone(&notifier)));
         let run = move || {
             let in_place = schedule.pin_current_thread();
             let is_in_place = in_place.is_ok();
             // The starter waits for this message.
             let _ = placed.send(in_place);
             if is_in_place {
-                packets.run(&received, &Reports { messages, events }, n4);
+                packets.run(&received, Reports { messages, awaited, n4: exchange }, n4);
             }
         };
         let thread = thread::Builder::new().name(format!("packets-{number}")).spawn(run)?;

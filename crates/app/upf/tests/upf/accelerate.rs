@@ -1,4 +1,4 @@
-//! N4 in the first packet thread (`upf.pfcp.accelerate`): the same daemon with and without.
+//! N4 in the packet threads (`upf.pfcp.accelerate`): the same daemon with and without, with one and with several.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use causeway_pfcp::{
     OuterHeaderCreation, RawIes, SessionDeletionRequest, SessionEstablishmentRequest,
     SessionModificationRequest, UpdateFar, UpdateForwardingParameters, ie_info,
 };
-use causeway_ports::memory::pair;
+use causeway_ports::memory::{MemoryPort, pair};
 use causeway_types::{DualIp, FSeid, FarId, NetworkInstance, Seid, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::Config;
@@ -18,6 +18,7 @@ use crate::common::smf::{Session, Smf, decode};
 use crate::common::{
     ACCELERATE, Gnb, Running, SERVER, UE, config as plain, loopback, next, one_hop_on, packet, run, until,
 };
+use crate::management_api::listen;
 
 const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
@@ -34,9 +35,61 @@ fn config(upf: Ipv4Addr) -> Config {
 fn start() -> (Running, Smf) {
     let upf = loopback();
     let running = run(&config(upf), upf).unwrap();
+    let smf = associated(&running);
+    (running, smf)
+}
+
+fn associated(running: &Running) -> Smf {
     let mut smf = Smf::new(loopback().into(), running.n4());
     assert_eq!(smf.associate(), Cause::RequestAccepted);
-    (running, smf)
+    smf
+}
+
+/// A UPF with so many packet threads, each of which has memory ports as N3 and N6.
+struct Threads {
+    running: Running,
+    /// The far ends of N3, one for each thread.
+    gnbs: Vec<MemoryPort>,
+    /// Those of N6, but for that of the first thread, which is the server of `running`.
+    _servers: Vec<MemoryPort>,
+}
+
+impl Threads {
+    fn start(config: &Config, upf: Ipv4Addr, count: usize) -> Self {
+        let (mut sets, mut gnbs, mut servers) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..count {
+            let ((n3, gnb), (n6, server)) = (pair("n3", "gnb").unwrap(), pair("n6", "server").unwrap());
+            let pools = config.upf.session.iter().map(|session| session.subnet).collect();
+            let mut set = PortSet::new();
+            set.add_gtpu([GtpuEndpoint::new(upf.into())], Box::new(n3));
+            set.add_network(Network::new(NetworkInstance::new("internet"), pools), Box::new(n6));
+            sets.push(set);
+            gnbs.push(gnb);
+            servers.push(server);
+        }
+        let server = servers.remove(0);
+        let running = Running { daemon: Daemon::start_with(config, sets).unwrap(), upf, server };
+        Self { running, gnbs, _servers: servers }
+    }
+
+    fn accelerated(count: usize) -> (Self, Smf) {
+        let upf = loopback();
+        let threads = Self::start(&config(upf), upf, count);
+        let smf = associated(&threads.running);
+        (threads, smf)
+    }
+
+    /// Waits for so many downlink packets; the tunnels to which each thread sent them.
+    fn tunnels(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let mut left = vec![Vec::new(); self.gnbs.len()];
+        until("every packet leaves", || {
+            for (left, gnb) in left.iter_mut().zip(&mut self.gnbs) {
+                left.extend(std::iter::from_fn(|| gnb.pop()).map(|(_, datagram)| datagram[7]));
+            }
+            left.concat().len() == count
+        });
+        left
+    }
 }
 
 /// The sessions of the data plane.
@@ -159,11 +212,23 @@ fn reports_follow_their_events() {
 // Output: heartbeats change nothing; the restart and the release remove all sessions from the data plane.
 #[test]
 fn a_restart_and_a_release_end_sessions() {
-    let (running, mut smf) = start();
+    let (running, smf) = start();
+    restarts_and_releases(&running, smf);
+}
+
+// Input:  the same with several packet threads.
+// Output: the same.
+#[test]
+fn a_restart_and_a_release_end_sessions_of_all_threads() {
+    let (threads, smf) = Threads::accelerated(3);
+    restarts_and_releases(&threads.running, smf);
+}
+
+fn restarts_and_releases(running: &Running, mut smf: Smf) {
     let ues: Vec<Ipv4Addr> = (1..=20).map(|n| Ipv4Addr::new(10, 45, 1, n)).collect();
     assert_eq!(smf.establish_all(&ues), 20);
     smf.heartbeat();
-    assert_eq!(sessions(&running), 20.0);
+    assert_eq!(sessions(running), 20.0);
     smf.send_raw(&smf.association(true));
     // The UPF asks whether it is so.
     let mut answers = Vec::new();
@@ -175,63 +240,123 @@ fn a_restart_and_a_release_end_sessions() {
         }
         answers.push(received[1]);
     }
-    until("the sessions before the restart are removed", || sessions(&running) == 0.0);
+    until("the sessions before the restart are removed", || sessions(running) == 0.0);
     assert_eq!(smf.establish_all(&ues), 20);
-    assert_eq!(sessions(&running), 20.0);
+    assert_eq!(sessions(running), 20.0);
     let release = AssociationReleaseRequest::new(smf.node());
     let answer = smf.request(release.into(), None);
     assert!(matches!(decode(&answer).1, Message::AssociationReleaseResponse(_)));
-    until("the sessions of the association are removed", || sessions(&running) == 0.0);
+    until("the sessions of the association are removed", || sessions(running) == 0.0);
     assert_eq!(smf.try_establish(UE), Cause::NoEstablishedAssociation);
 }
 
-// Input:  sessions of two packet threads, the first of which receives N4; each gets a tunnel and a packet, and is deleted.
-// Output: every request is accepted; every packet leaves at the thread that has its session, to its tunnel.
+// Input:  sessions of several packet threads, each of which receives N4; each session gets a tunnel and a packet, one request for it is repeated, and it
+//         is deleted.
+// Output: every request is accepted; a repetition has the same response, whatever thread it reaches; every packet leaves at the thread that has its
+//         session, to its tunnel; all threads have some.
 #[test]
 fn several_packet_threads_share_the_sessions() {
-    let upf = loopback();
-    let config = config(upf);
-    let (mut sets, mut gnbs, mut servers) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..2 {
-        let ((n3, gnb), (n6, server)) = (pair("n3", "gnb").unwrap(), pair("n6", "server").unwrap());
-        let pools = config.upf.session.iter().map(|session| session.subnet).collect();
-        let mut set = PortSet::new();
-        set.add_gtpu([GtpuEndpoint::new(upf.into())], Box::new(n3));
-        set.add_network(Network::new(NetworkInstance::new("internet"), pools), Box::new(n6));
-        sets.push(set);
-        gnbs.push(gnb);
-        servers.push(server);
-    }
-    let mut running =
-        Running { daemon: Daemon::start_with(&config, sets).unwrap(), upf, server: servers.remove(0) };
-    let mut smf = Smf::new(loopback().into(), running.n4());
-    assert_eq!(smf.associate(), Cause::RequestAccepted);
+    let (mut threads, mut smf) = Threads::accelerated(3);
     let ue = |number: u8| Ipv4Addr::new(10, 45, 1, number);
-    let numbers = 1..=8_u8;
+    let numbers = 1..=48_u8;
     let established: Vec<Session> = numbers
         .clone()
         .map(|number| smf.establish_forwarding(ue(number), teid(number.into()), GNB))
         .collect();
     for (number, session) in numbers.clone().zip(&established) {
-        smf.forward(*session, teid(0x100 + u32::from(number)), GNB);
-        assert!(running.server.push(causeway_packet::Meta::Ip, &packet(SERVER, ue(number), b"down")));
+        let sequence = 0x1000 + u32::from(number);
+        let responses = [0, 1].map(|_| {
+            smf.send(to_gnb(0x100 + u32::from(number)).into(), Some(session.up_seid), sequence);
+            loop {
+                let received = smf.receive();
+                if decode(&received).0.sequence == sequence {
+                    return received;
+                }
+            }
+        });
+        assert_eq!(responses[0], responses[1]);
+        assert!(threads.running.server.push(causeway_packet::Meta::Ip, &packet(SERVER, ue(number), b"down")));
     }
-    let mut left = [Vec::new(), Vec::new()];
-    until("every packet leaves", || {
-        for (left, gnb) in left.iter_mut().zip(&mut gnbs) {
-            left.extend(std::iter::from_fn(|| gnb.pop()).map(|(_, datagram)| datagram[7]));
-        }
-        left.concat().len() == 8
-    });
-    assert!(left.iter().all(|tunnels| tunnels.len() == 4), "{left:?}");
+    let left = threads.tunnels(numbers.len());
+    assert!(left.iter().all(|tunnels| !tunnels.is_empty()), "{left:?}");
     let mut all = left.concat();
     all.sort_unstable();
     assert_eq!(all, numbers.collect::<Vec<u8>>());
-    assert_eq!(sessions(&running), 8.0);
+    assert_eq!(sessions(&threads.running), 48.0);
     for session in established {
         smf.delete(session);
     }
-    assert_eq!(sessions(&running), 0.0);
+    assert_eq!(sessions(&threads.running), 0.0);
+    assert!(accelerated(&threads.running) > 0.0);
+}
+
+// Input:  sessions of several packet threads, of two SMFs; for each a handover and, without waiting for its response, the deletion, many in flight;
+//         packets for the UEs beside.
+// Output: all requests are accepted, those of a session in their order; no session is left.
+#[test]
+fn requests_of_a_session_keep_their_order_across_threads() {
+    const IN_FLIGHT: usize = 16;
+    let (mut threads, first) = Threads::accelerated(3);
+    let mut smfs = [first, associated(&threads.running)];
+    let ue = |smf: usize, number: usize| Ipv4Addr::new(10, 45, 3 + smf as u8, number as u8);
+    let mut seids = [const { Vec::new() }; 2];
+    for (which, (smf, seids)) in smfs.iter_mut().zip(&mut seids).enumerate() {
+        for number in 1..=96 {
+            seids.push(smf.establish_forwarding(ue(which, number), teid(1), GNB).up_seid);
+        }
+    }
+    for some in (0..96).collect::<Vec<_>>().chunks(IN_FLIGHT) {
+        for (which, smf) in smfs.iter().enumerate() {
+            for number in some {
+                let (seid, sequence) = (Some(seids[which][*number]), 0x2000 + 2 * *number as u32);
+                let down = packet(SERVER, ue(which, number + 1), b"down");
+                assert!(threads.running.server.push(causeway_packet::Meta::Ip, &down));
+                smf.send(to_gnb(2).into(), seid, sequence);
+                smf.send(SessionDeletionRequest::default().into(), seid, sequence + 1);
+            }
+        }
+        for smf in &smfs {
+            let mut accepted = Vec::new();
+            while accepted.len() < 2 * IN_FLIGHT {
+                let received = smf.receive();
+                match decode(&received) {
+                    (header, Message::SessionModificationResponse(it)) if it.cause.is_accepted() => {
+                        accepted.push(header.sequence);
+                    }
+                    (header, Message::SessionDeletionResponse(it)) if it.cause.is_accepted() => {
+                        assert!(accepted.contains(&(header.sequence - 1)), "deleted before the handover");
+                        accepted.push(header.sequence);
+                    }
+                    (_, Message::HeartbeatRequest(_) | Message::SessionReportRequest(_)) => {}
+                    (_, other) => panic!("{other:?}"),
+                }
+            }
+        }
+        // Packets beside: what becomes of them depends on time.
+        threads.gnbs.iter_mut().for_each(|gnb| while gnb.pop().is_some() {});
+    }
+    assert_eq!(sessions(&threads.running), 0.0);
+    assert_eq!(threads.running.metric("pfcp_sessions"), 0.0);
+}
+
+// Input:  establishments and deletions on several packet threads, while somebody is told of each message, and afterwards.
+// Output: the control thread handles them, then the packet threads again; all are accepted.
+#[test]
+fn the_control_thread_handles_what_is_observed() {
+    let (threads, mut smf) = Threads::accelerated(3);
+    let ues: Vec<Ipv4Addr> = (1..=40).map(|n| Ipv4Addr::new(10, 45, 7, n)).collect();
+    let listener = listen(&threads.running);
+    let before = accelerated(&threads.running);
+    assert_eq!(smf.establish_all(&ues), 40);
+    assert_eq!(accelerated(&threads.running), before);
+    drop(listener);
+    until("the packet threads handle requests again", || {
+        let before = accelerated(&threads.running);
+        let session = smf.establish_counting(UE);
+        smf.delete(session);
+        accelerated(&threads.running) > before
+    });
+    assert_eq!(sessions(&threads.running), 40.0);
 }
 
 /// What an answer says, without the numbers that the UPF chose.
@@ -263,21 +388,24 @@ fn masked(octets: &[u8]) -> Vec<u8> {
 
 /// A UPF with an SMF.
 struct Side {
-    running: Running,
+    threads: Threads,
     smf: Smf,
     /// The UPF's SEIDs.
     seids: Vec<Seid>,
 }
 
 impl Side {
-    fn new(accelerate: bool) -> Self {
+    fn new(count: usize, accelerate: bool) -> Self {
         let upf = loopback();
         let mut config = plain(upf);
         config.upf.pfcp.accelerate = accelerate;
-        let running = run(&config, upf).unwrap();
-        let mut smf = Smf::new(loopback().into(), running.n4());
-        assert_eq!(smf.associate(), Cause::RequestAccepted);
-        Self { running, smf, seids: Vec::new() }
+        let threads = Threads::start(&config, upf, count);
+        let smf = associated(&threads.running);
+        Self { threads, smf, seids: Vec::new() }
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        self.threads.running.metric(name)
     }
 
     /// Sends a message about the session with this number, and waits for the answer.
@@ -303,11 +431,11 @@ impl Side {
 }
 
 // Input:  ten thousand random requests about a dozen sessions, with and without URRs, some of them repeated, refused, or about keys of
-//         other sessions or sessions that are gone; the same to a UPF with acceleration and to one without.
+//         other sessions or sessions that are gone; the same to UPFs with acceleration, of one and of three packet threads, and to one without.
 // Output: the same answers but for SEIDs and TEIDs; the same sessions in the end.
 #[test]
 fn nothing_differs_for_an_smf() {
-    let mut sides = [Side::new(true), Side::new(false)];
+    let mut sides = [Side::new(1, true), Side::new(3, true), Side::new(1, false)];
     let mut random = fastrand::Rng::with_seed(7);
     let mut last: Vec<Option<(u32, u64, bool)>> = vec![None; 12];
     let mut is_there = [false; 12];
@@ -331,19 +459,19 @@ fn nothing_differs_for_an_smf() {
             }
             masked(&answer)
         });
-        assert_eq!(answers[0], answers[1], "request {sequence} about session {session}");
+        for answer in &answers[..2] {
+            assert_eq!(answer, &answers[2], "request {sequence} about session {session}");
+        }
     }
-    let lists = sides.each_ref().map(|side| {
-        assert_eq!(side.running.metric("causeway_n4_late_events_total"), 0.0);
-        side.running.metric("pfcp_sessions")
-    });
-    assert_eq!(lists[0], lists[1]);
-    assert_eq!(
-        sides[0].running.metric("fivegs_upffunction_upf_sessionnbr"),
-        sides[1].running.metric("fivegs_upffunction_upf_sessionnbr")
-    );
-    let [with, without] = sides.each_ref().map(|side| accelerated(&side.running));
-    assert!(with > 1000.0 && without == 0.0, "{with} datagrams, {without} without acceleration");
+    let without = &sides[2];
+    for side in &sides {
+        assert_eq!(side.metric("causeway_n4_late_events_total"), 0.0);
+        for sessions in ["pfcp_sessions", "fivegs_upffunction_upf_sessionnbr"] {
+            assert_eq!(side.metric(sessions), without.metric(sessions), "{sessions}");
+        }
+    }
+    let handled = sides.each_ref().map(|side| accelerated(&side.threads.running));
+    assert!(handled[0] > 1000.0 && handled[1] > 1000.0 && handled[2] == 0.0, "{handled:?}");
 }
 
 /// The message of a seed.

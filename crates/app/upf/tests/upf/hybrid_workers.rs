@@ -60,6 +60,8 @@ impl Environment {
         let upf = loopback();
         let mut config = config(upf);
         config.upf.workers.count = WorkerCount::Exactly(2);
+        // Sessions are given to the threads by turns.
+        config.upf.pfcp.accelerate = false;
         config.upf.dataplane = DataPlane::named("hybrid").unwrap();
         config.upf.hybrid = HybridKeys {
             promote_at: Bitrate::from_kbps(16).unwrap(),

@@ -340,7 +340,7 @@ fn the_upf_as_a_whole() {
 }
 
 /// A stream of events, behind its response line and headers.
-fn listen(running: &Running) -> BufReader<TcpStream> {
+pub(crate) fn listen(running: &Running) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(running.daemon.management_addresses()[0]).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();

@@ -42,6 +42,8 @@ impl Environment {
         let upf = loopback();
         let mut config = config(upf);
         config.upf.workers.count = WorkerCount::Exactly(2);
+        // Sessions are given to the threads by turns.
+        config.upf.pfcp.accelerate = false;
         let daemon = Daemon::start(&config).unwrap();
         let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
         smf.associate();

@@ -38,6 +38,8 @@ fn on_both(workers: usize) -> Config {
     let session = Session { mode: N6Mode::AfXdp, gateway: None, dev: "n6".into(), ..Session::default() };
     config.upf.session = vec![session];
     config.upf.workers.count = WorkerCount::Exactly(workers);
+    // Sessions are given to the threads by turns.
+    config.upf.pfcp.accelerate = false;
     config
 }
 

@@ -125,7 +125,17 @@ pub(crate) fn filter_interfaces(
 /// linux/filter.h.
 const INTERFACE_INDEX: u32 = (-0x1000_i32 + 8).cast_unsigned();
 
+/// Has the kernel give each datagram to the socket of its group that this program returns, by the order in which they were bound. The program
+/// reads from the first octet behind the UDP header; where it reads behind the end, it returns 0.
+pub(crate) fn select_socket(fd: impl AsFd, program: &mut [libc::sock_filter]) -> Result<(), Errno> {
+    attach_as(fd, libc::SO_ATTACH_REUSEPORT_CBPF, program)
+}
+
 fn attach(fd: impl AsFd, program: &mut [libc::sock_filter]) -> Result<(), Errno> {
+    attach_as(fd, libc::SO_ATTACH_FILTER, program)
+}
+
+fn attach_as(fd: impl AsFd, option: libc::c_int, program: &mut [libc::sock_filter]) -> Result<(), Errno> {
     let len = program.len().try_into().map_err(|_| Errno::TOOBIG)?;
     let filter = libc::sock_fprog { len, filter: program.as_mut_ptr() };
     // SAFETY: the kernel copies `len` instructions from `program`, which lives until the call returns.
@@ -133,7 +143,7 @@ fn attach(fd: impl AsFd, program: &mut [libc::sock_filter]) -> Result<(), Errno>
         libc::setsockopt(
             fd.as_fd().as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
+            option,
             (&raw const filter).cast(),
             size_of::<libc::sock_fprog>() as libc::socklen_t,
         )

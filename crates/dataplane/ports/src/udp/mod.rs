@@ -14,6 +14,7 @@ mod interface_filter;
 mod message;
 mod offload;
 mod open;
+mod pfcp_selection;
 mod send;
 
 use std::net::SocketAddr;
@@ -35,6 +36,7 @@ pub use interface_filter::{InterfaceFilter, set_interface_filter};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;
 pub(crate) use open::bind_refusing;
+pub use pfcp_selection::{pfcp_socket_of, select_pfcp_socket};
 pub(crate) use send::{send_all, send_failure};
 
 /// A GTP-U port on one UDP socket.

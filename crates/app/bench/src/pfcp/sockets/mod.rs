@@ -14,7 +14,7 @@ use causeway_lab::netns::Namespace;
 use causeway_ports::Counter;
 use causeway_types::{NodeId, Seid, Teid};
 use causeway_upf::config::{
-    Config, Gtpu, GtpuServer, KnownSmf, Metrics, N4Mode, PFCP_PORT, PfcpServer, Session, Upf,
+    Config, Gtpu, GtpuServer, KnownSmf, Metrics, N4Mode, PFCP_PORT, PfcpServer, Session, Upf, WorkerCount,
 };
 
 use super::options::{MIXES, N4Way, Options};
@@ -67,10 +67,15 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     let mut progress = Progress::new();
     let kinds: Vec<Kind> = match options.simple {
         true => {
-            let both =
-                |n4: &N4Way| [false, true].map(|is_accelerated| Kind::Simple { is_accelerated, n4: *n4 });
+            let of = |n4: N4Way, workers: usize| {
+                [false, true].map(|is_accelerated| Kind::Simple { is_accelerated, n4, workers })
+            };
+            let both = |n4: &N4Way| {
+                let n4 = *n4;
+                options.workers.iter().flat_map(move |workers| of(n4, workers.0 as usize)).collect::<Vec<_>>()
+            };
             let is_possible =
-                |kind: &Kind| !matches!(kind, Kind::Simple { is_accelerated: false, n4: N4Way::AfXdp });
+                |kind: &Kind| !matches!(kind, Kind::Simple { is_accelerated: false, n4: N4Way::AfXdp, .. });
             options.n4.iter().flat_map(both).filter(is_possible).collect()
         }
         false => options.variant.iter().copied().map(Kind::Variant).collect(),
@@ -86,7 +91,7 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
         let mut side = UpfSide::open(sessions.0 as u32, kind, options, cores, nets)?;
         side.run(options, &mut progress, &mut report)?;
     }
-    report.note("CPU: of the threads of the control plane, and of the packet thread, including the kernel.");
+    report.note("CPU: of the threads of the control plane, and of the packet threads, including the kernel.");
     report.note("packets: of 128 octets from UEs of 10000 sessions; the packet CPU includes them.");
     report.note("forwarded: of the packets sent, those that the UPF has sent on N6.");
     match options.is_open_loop() {
@@ -124,16 +129,20 @@ const SIMPLE: &str = "2 PDRs, 2 FARs, 1 QER, no URR, no SDF filter; the UPF choo
 enum Kind {
     /// Any, the control thread.
     Variant(RequestVariant),
-    /// Simple ones: the control thread, or the packet thread.
-    Simple { is_accelerated: bool, n4: N4Way },
+    /// Simple ones: the control thread, or so many packet threads.
+    Simple { is_accelerated: bool, n4: N4Way, workers: usize },
 }
 
 impl Kind {
     fn name(self) -> String {
         match self {
             Self::Variant(variant) => variant.to_string(),
-            Self::Simple { is_accelerated: false, n4 } => format!("control thread, {n4}"),
-            Self::Simple { is_accelerated: true, n4 } => format!("packet thread, {n4}"),
+            Self::Simple { is_accelerated: false, n4, workers: 1 } => format!("control thread, {n4}"),
+            Self::Simple { is_accelerated: true, n4, workers: 1 } => format!("packet thread, {n4}"),
+            Self::Simple { is_accelerated: false, n4, workers } => {
+                format!("control thread, {workers} packet threads, {n4}")
+            }
+            Self::Simple { is_accelerated: true, n4, workers } => format!("{workers} packet threads, {n4}"),
         }
     }
 
@@ -258,7 +267,11 @@ impl UpfSide {
             config.upf.pfcp.mode = N4Mode::AfXdp;
             config.upf.pfcp.server.iter_mut().for_each(|server| server.dev = Some("n4".into()));
         }
-        config.upf.workers.pin = vec![cores.packets];
+        config.upf.workers.pin = match kind {
+            Kind::Simple { workers: 2, .. } => vec![cores.packets, cores.others],
+            _ => vec![cores.packets],
+        };
+        config.upf.workers.count = WorkerCount::Auto;
         config.upf.workers.busy_poll = options.busy_poll;
         let running = Running::start_config(&field, cores, &config)?;
         let open = || Ok(Smf::open(kind.smf(), socket, (upf, PFCP_PORT).into()));

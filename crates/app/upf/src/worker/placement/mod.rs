@@ -12,6 +12,7 @@ use std::ops::Bound;
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{ApplyError, GtpuPath, Op, Plan, Topology};
 use causeway_model::{PduSessionType, RuleSet, SessionChange};
+use causeway_ports::udp::pfcp_socket_of;
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{ALL_WORKERS, Key, Writer};
@@ -45,6 +46,8 @@ pub(super) struct Placement<K> {
     locals: Vec<IpAddr>,
     most_sessions: usize,
     writer: Writer,
+    /// New sessions are spread by SEID, as the messages about them are.
+    is_by_seid: bool,
     /// The number of sessions of each worker.
     loads: Vec<usize>,
     sessions: PartitionedMap<Seid, SessionKeys>,
@@ -55,9 +58,15 @@ pub(super) struct Placement<K> {
 }
 
 impl<K: Copy + Eq + Hash> Placement<K> {
-    /// No session yet.
-    pub(super) fn new(topology: Topology, max_sessions: usize, workers: usize, writer: Writer) -> Self {
+    /// No session yet. `is_by_seid`: each worker receives N4, and a new session belongs to the one that receives the messages about it.
+    pub(super) fn new(
+        topology: Topology,
+        max_sessions: usize,
+        (workers, is_by_seid): (usize, bool),
+        writer: Writer,
+    ) -> Self {
         Self {
+            is_by_seid,
             locals: local_addresses(&topology),
             topology,
             most_sessions: max_sessions,
@@ -168,6 +177,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             (Some(known), _) => known.worker,
             (None, _) if needs_first_worker => FIRST_WORKER,
             (None, Some(holder)) => *holder,
+            (None, None) if self.is_by_seid => pfcp_socket_of(plan.session.0, self.loads.len()),
             (None, None) => self.least_loaded(),
         };
         if needs_first_worker && worker != FIRST_WORKER {

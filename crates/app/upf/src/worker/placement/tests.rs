@@ -22,9 +22,13 @@ struct Office {
 }
 
 fn office(entries: usize) -> Office {
+    office_of(entries, false)
+}
+
+fn office_of(entries: usize, is_by_seid: bool) -> Office {
     let topology = Topology { gtpu: vec![GtpuEndpoint::new(UPF.into())], ..Topology::default() };
     let (directory, writer) = Directory::new(entries);
-    Office { placement: Placement::new(topology, 1000, 2, writer), directory, plans: 0 }
+    Office { placement: Placement::new(topology, 1000, (2, is_by_seid), writer), directory, plans: 0 }
 }
 
 fn tunnel(teid: u32, at: Ipv4Addr) -> FTeid {
@@ -106,6 +110,18 @@ fn sessions_are_dealt_out_evenly() {
     assert_eq!((office.of_peer(20), office.of_peer(21)), (Some(ALL_WORKERS), Some(1)));
     (0..4).for_each(|n| office.remove(n));
     assert_eq!((office.of_tunnel(10), office.of_ue("10.45.0.3"), office.of_peer(20)), (None, None, None));
+}
+
+// Input:  sessions where each worker receives N4; one whose UE has an address of a session of the other worker.
+// Output: each is with the worker that its SEID selects, but for the last one.
+#[test]
+fn sessions_are_where_their_messages_arrive() {
+    let mut office = office_of(100, true);
+    for seid in [1, 3, 4, 7, 1 << 32] {
+        let ops = vec![uplink(10 + seid as u32), downlink(&format!("10.45.0.{}", seid as u8), &[])];
+        assert_eq!(office.create(seid, ops), Ok(seid as usize % 2));
+    }
+    assert_eq!(office.create(8, vec![downlink("10.45.0.7", &[])]), Ok(1));
 }
 
 // Input:  a session with a route behind its UE; sessions with addresses in it, one new and one of the other worker that
