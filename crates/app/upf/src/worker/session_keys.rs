@@ -1,7 +1,7 @@
 //! The keys and paths of a session, as the control side stores them: the lookup keys of its packets, and its GTP-U
 //! paths.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{Op, Plan, Topology};
@@ -24,7 +24,7 @@ pub(super) struct NewPaths {
 }
 
 /// A lookup key of a session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum SessionKey {
     /// A tunnel that ends at a local address.
     Tunnel(IpAddr, Teid),
@@ -81,24 +81,27 @@ impl SessionKeys {
         }
     }
 
-    pub(super) fn keys(&self) -> BTreeSet<SessionKey> {
+    /// The keys, each once, in order.
+    pub(super) fn keys(&self) -> Vec<SessionKey> {
         match &self.rules {
             KeySource::Profiled(profiled) => keys_of_profiled(profiled),
             KeySource::Listed(listed) => {
                 let of_fars = listed.fars.values().map(|(holdings, _)| holdings);
-                listed.pdrs.values().chain(of_fars).flatten().copied().collect()
+                in_order(listed.pdrs.values().chain(of_fars).flatten().copied())
             }
         }
     }
 
-    pub(super) fn paths(&self, topology: &Topology) -> BTreeSet<Path> {
+    /// The paths, each once, in order.
+    pub(super) fn paths(&self, topology: &Topology) -> Vec<Path> {
         match &self.rules {
             KeySource::Profiled(profiled) => {
                 let both = profiled.profile().senders().zip(profiled.params().remotes);
-                both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into())))
-                    .collect()
+                in_order(
+                    both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into()))),
+                )
             }
-            KeySource::Listed(listed) => listed.fars.values().filter_map(|(_, path)| *path).collect(),
+            KeySource::Listed(listed) => in_order(listed.fars.values().filter_map(|(_, path)| *path)),
         }
     }
 }
@@ -138,19 +141,27 @@ impl ListedKeys {
     }
 }
 
+/// These values, each once, in order: a session has few, so that a list takes less than a set.
+fn in_order<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
 /// The keys of a profiled session, without building its rules.
-fn keys_of_profiled(profiled: &ProfiledSession) -> BTreeSet<SessionKey> {
+fn keys_of_profiled(profiled: &ProfiledSession) -> Vec<SessionKey> {
     let own = profiled.params();
     let pdrs = profiled.profile().rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
     let of_ues = pdrs.flat_map(|pdr| of_ue(&pdr.pdi, own.ue));
     let remote = |remote: FTeidV4| SessionKey::Remote(remote.addr.into(), remote.teid);
     let of_remotes = own.remotes.into_iter().flatten().map(remote);
-    profiled.tunnels().flat_map(of_tunnel).chain(of_ues).chain(of_remotes).collect()
+    in_order(profiled.tunnels().flat_map(of_tunnel).chain(of_ues).chain(of_remotes))
 }
 
-/// The lookup keys of the packets that these PDRs match.
-pub(super) fn keys_of_pdrs<'a>(pdrs: impl Iterator<Item = &'a Pdr>) -> BTreeSet<SessionKey> {
-    pdrs.flat_map(of_pdr).collect()
+/// The lookup keys of the packets that these PDRs match, each once, in order.
+pub(super) fn keys_of_pdrs<'a>(pdrs: impl Iterator<Item = &'a Pdr>) -> Vec<SessionKey> {
+    in_order(pdrs.flat_map(of_pdr))
 }
 
 fn of_pdr(pdr: &Pdr) -> Vec<SessionKey> {

@@ -4,7 +4,7 @@
 //! limits of slices, and Ethernet networks. Sessions with a common UE address, or with overlapping prefixes, are on
 //! one worker, so that a packet that matches no rule of one session is tried with the rules of the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::ops::Bound;
@@ -51,7 +51,9 @@ pub(super) struct Placement<K> {
     /// The number of sessions of each worker.
     loads: Vec<usize>,
     sessions: PartitionedMap<Seid, SessionKeys>,
-    held: BTreeMap<SessionKey, HeldKey>,
+    held: PartitionedMap<SessionKey, HeldKey>,
+    /// The addresses and prefixes of UEs among these keys.
+    ue_nets: BTreeSet<IpNet>,
     /// The number of prefixes of more than one UE, by IP version and length.
     wide: BTreeMap<(bool, u8), usize>,
     pending: PartitionedMap<K, Pending>,
@@ -73,7 +75,8 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             writer,
             loads: vec![0; workers],
             sessions: PartitionedMap::default(),
-            held: BTreeMap::new(),
+            held: PartitionedMap::default(),
+            ue_nets: BTreeSet::new(),
             wide: BTreeMap::new(),
             pending: PartitionedMap::default(),
         }
@@ -99,14 +102,14 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         let mut after = before.clone().unwrap_or_default();
         after.follow(plan, &self.topology);
         let (old, new) = (before.as_ref().map(SessionKeys::keys).unwrap_or_default(), after.keys());
-        let added: Vec<SessionKey> = new.difference(&old).copied().collect();
+        let added = only_in(&new, &old);
         after.worker = self.choose_worker(before.as_ref(), plan, &added)?;
         if !self.insert_keys(after.worker, &added) {
             self.release(&added);
             return Err(self.full());
         }
         let is_removal = plan.change.is_removal();
-        let removed = old.difference(&new).copied().collect();
+        let removed = only_in(&old, &new);
         if before.is_none() {
             self.count(after.worker, true);
         }
@@ -132,7 +135,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             _ => {}
         }
         let is_news = is_done && worker != FIRST_WORKER && paths != old_paths;
-        is_news.then(|| NewPaths { old: old_paths.into_iter().collect(), new: paths.into_iter().collect() })
+        is_news.then_some(NewPaths { old: old_paths, new: paths })
     }
 
     /// The paths of the sessions that other workers than the first have applied, each as often as it is used.
@@ -244,10 +247,11 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         let lengths = self.wide.range((is_v4, 0)..(is_v4, net.prefix_len()));
         let wider = lengths.filter_map(|((_, len), _)| IpNet::new(net.addr(), *len).ok());
         let wider = wider.filter_map(|wider| self.held.get(&SessionKey::Ue(wider.trunc())));
-        let inside = self.held.range((Bound::Excluded(SessionKey::Ue(net)), Bound::Unbounded));
-        let inside = inside
-            .take_while(|(found, _)| matches!(found, SessionKey::Ue(found) if net.contains(&found.addr())))
-            .map(|(_, held)| held);
+        // In an address there is no other.
+        let is_wide = net.prefix_len() < net.max_prefix_len();
+        let behind = is_wide.then(|| self.ue_nets.range((Bound::Excluded(net), Bound::Unbounded)));
+        let inside = behind.into_iter().flatten().take_while(|found| net.contains(&found.addr()));
+        let inside = inside.filter_map(|found| self.held.get(&SessionKey::Ue(*found)));
         wider.chain(inside).map(|held| held.worker).collect()
     }
 
@@ -255,11 +259,15 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     fn insert_keys(&mut self, worker: usize, added: &[SessionKey]) -> bool {
         let mut fits = true;
         for holding in added {
-            let held = self.held.entry(*holding).or_insert(HeldKey { worker, sessions: 0, is_shared: false });
+            let new = || HeldKey { worker, sessions: 0, is_shared: false };
+            let held = self.held.get_or_insert_with(*holding, new);
             let is_first = held.sessions == 0;
             held.sessions += 1;
             held.is_shared |= held.worker != worker;
             let owner = if held.is_shared { ALL_WORKERS } else { worker };
+            if let (SessionKey::Ue(net), true) = (*holding, is_first) {
+                self.ue_nets.insert(net);
+            }
             fits &= self.key(*holding).is_none_or(|key| self.writer.set(key, owner));
             if let Some((is_v4, length)) = wide_length(*holding).filter(|_| is_first) {
                 *self.wide.entry((is_v4, length)).or_default() += 1;
@@ -275,6 +283,9 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             held.sessions -= 1;
             if held.sessions == 0 {
                 self.held.remove(holding);
+                if let SessionKey::Ue(net) = holding {
+                    self.ue_nets.remove(net);
+                }
                 if let Some(length) = wide_length(*holding) {
                     self.remove_length(length);
                 }
@@ -307,6 +318,11 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             SessionKey::Remote(peer, teid) => Some(directory.remote(peer, teid)),
         }
     }
+}
+
+/// The keys of one list in order that are not in another.
+fn only_in(these: &[SessionKey], others: &[SessionKey]) -> Vec<SessionKey> {
+    these.iter().filter(|key| others.binary_search(key).is_err()).copied().collect()
 }
 
 #[cfg(test)]
