@@ -170,7 +170,9 @@ fn time_without_packets_is_in_snapshots() {
             }
         }
         let [plane, next] = &mut planes;
-        (2..=4).for_each(|ue| drop(downlink(plane, ue, at(10))));
+        for ue in 2..=4 {
+            downlink(plane, ue, at(10));
+        }
         let snapshots = [1, 2, 3, 4].map(|seid| plane.usage_snapshot(at(30), Seid(seid), at(20)));
         assert_eq!(snapshots.each_ref().map(Option::is_some), [true, true, false, false]);
         for (seid, seconds) in [(1, 30), (2, 21)] {
