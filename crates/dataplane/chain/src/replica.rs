@@ -130,6 +130,11 @@ impl<M: Machine> Replica<M> {
         self.transfer.as_ref().map(|transfer| transfer.missing.len())
     }
 
+    /// This member has reported the joining one as ready in this epoch: the coordinator may have taken it. O(1).
+    pub fn has_reported_ready(&self) -> bool {
+        self.transfer.as_ref().is_some_and(|transfer| transfer.is_ready)
+    }
+
     /// The version of a session; also of one that was deleted, until [`Replica::forget`].
     pub fn version(&self, key: &M::Key) -> Option<Version> {
         self.records.get(key).map(|record| record.version)

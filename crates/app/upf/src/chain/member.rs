@@ -626,9 +626,10 @@ impl State {
         self.replica.configuration().members.first() == Some(&self.replica.member())
     }
 
-    /// The coordinator may have given the chain to the other member without this one knowing.
+    /// The coordinator may have given the chain to the other member without this one knowing. It takes a joining member that was reported as ready, and then
+    /// may remove this one, before it says either.
     fn may_be_replaced(&self) -> bool {
-        let is_alone = self.replica.configuration().members.len() == 1;
+        let is_alone = self.replica.configuration().members.len() == 1 && !self.replica.has_reported_ready();
         !is_alone && !self.is_recent(self.heard_coordinator) && !self.is_recent(self.heard_peer)
     }
 
@@ -737,5 +738,120 @@ impl State {
 
     fn is_recent(&self, heard: Option<Instant>) -> bool {
         heard.is_some_and(|heard| heard.elapsed() < self.silence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// Longer than a test on a busy machine goes without a thread's turn, except where it waits for the silence.
+    const SILENCE: Duration = Duration::from_secs(2);
+
+    const OTHER: Member = Member::new(2, 7);
+
+    fn listener() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A member whose coordinator and whose other member are the test. It is the primary, and the other one joins.
+    struct Lone {
+        member: ChainMember,
+        own: Member,
+        listen: SocketAddr,
+        coordinator: TcpStream,
+    }
+
+    impl Lone {
+        fn new() -> Self {
+            let (listen, (peer, at_peer), (coordinator, at_coordinator)) =
+                (listener().1, listener(), listener());
+            let settings = MemberSettings {
+                node: 1,
+                listen,
+                peer: at_peer,
+                coordinator: at_coordinator,
+                common: 0,
+                silence: SILENCE,
+            };
+            let member = ChainMember::begin(settings).unwrap();
+            let (coordinator, _) = coordinator.accept().unwrap();
+            drop(peer);
+            let mut reader = FrameReader::new(coordinator.try_clone().unwrap(), SILENCE * 30).unwrap();
+            let Frame::Hello { member: own, .. } = reader.next().unwrap() else { panic!("no hello") };
+            let this = Self { member, own, listen, coordinator };
+            this.tell(1, None);
+            until("the primary", || this.status().role == Role::Primary);
+            this.tell(2, Some(OTHER));
+            until("epoch 2", || this.status().epoch == 2);
+            this
+        }
+
+        fn status(&self) -> ChainStatus {
+            self.member.view().status()
+        }
+
+        fn tell(&self, epoch: u32, joining: Option<Member>) {
+            let frame =
+                Frame::Configuration(Configuration { epoch: Epoch(epoch), members: vec![self.own], joining });
+            write_frame(&self.coordinator, &frame);
+        }
+
+        /// The other member says that it follows the epoch. There are no records: it is ready at once.
+        fn other_joins(&self) -> TcpStream {
+            let stream = TcpStream::connect(self.listen).unwrap();
+            write_frame(&stream, &Frame::Hello { version: VERSION, member: OTHER, settings: 0 });
+            write_frame(&stream, &Frame::Message(Message::Joining { epoch: Epoch(2) }));
+            stream
+        }
+
+        /// Neither of the others is heard any more.
+        fn await_silence(&self) {
+            until("silence", || {
+                let status = self.status();
+                !status.coordinator && !status.peer
+            });
+        }
+    }
+
+    fn write_frame(mut stream: &TcpStream, frame: &Frame) {
+        let mut octets = Vec::new();
+        frame.encode(&mut octets).unwrap();
+        io::Write::write_all(&mut stream, &octets).unwrap();
+    }
+
+    // Input:  a primary alone that has reported a joining member as ready; then it hears neither of it nor of the coordinator, which may have taken the member
+    //         and removed this one without saying so.
+    // Output: it is not the primary any more.
+    #[test]
+    fn a_primary_that_may_have_been_replaced_stops() {
+        let lone = Lone::new();
+        let other = lone.other_joins();
+        let mut reader = FrameReader::new(lone.coordinator.try_clone().unwrap(), SILENCE * 30).unwrap();
+        while !matches!(reader.next().unwrap(), Frame::Ready(Epoch(2))) {}
+        drop(other);
+        lone.await_silence();
+        assert_eq!(lone.status().role, Role::Outside);
+    }
+
+    // Input:  the same, but the joining member has never begun.
+    // Output: nobody else can be the primary, so it goes on.
+    #[test]
+    fn a_primary_that_nobody_can_replace_goes_on() {
+        let lone = Lone::new();
+        lone.await_silence();
+        assert_eq!(lone.status().role, Role::Primary);
     }
 }
