@@ -60,16 +60,17 @@
     bit<8> word; \
     name(at, word); \
     result = word[2:0];
-#define REGISTER_PAIRS(name, size, index) register<bit<16>>(size) name;
+// BMv2 has no cells of two words. The annotation says them, and is in the P4Info: the upper half is the second one.
+#define REGISTER_PAIRS(name, size, index) @words(8, 8) register<bit<16>>(size) name;
 #define REGISTER_PAIR_ACTION(array, name, index, body) \
     action name(in index at, out bit<16> result) { \
         pair_t cell; \
         bit<16> word; \
         array.read(word, (bit<32>)at); \
-        cell.first = word[15:8]; \
-        cell.second = word[7:0]; \
+        cell.first = word[7:0]; \
+        cell.second = word[15:8]; \
         body \
-        array.write((bit<32>)at, cell.first ++ cell.second); \
+        array.write((bit<32>)at, cell.second ++ cell.first); \
     }
 struct pair_t {
     bit<8> first;

@@ -73,6 +73,16 @@ pub mod table {
     pub const FLOWS: &str = "flows";
     /// Table `gnb_addresses`.
     pub const GNB_ADDRESSES: &str = "gnb_addresses";
+    /// Table `heavy_chances_0`.
+    pub const HEAVY_CHANCES_0: &str = "heavy_chances_0";
+    /// Table `heavy_chances_1`.
+    pub const HEAVY_CHANCES_1: &str = "heavy_chances_1";
+    /// Table `heavy_gone_0`.
+    pub const HEAVY_GONE_0: &str = "heavy_gone_0";
+    /// Table `heavy_gone_1`.
+    pub const HEAVY_GONE_1: &str = "heavy_gone_1";
+    /// Table `heavy_limits`.
+    pub const HEAVY_LIMITS: &str = "heavy_limits";
     /// Table `meter_lookup`.
     pub const METER_LOOKUP: &str = "meter_lookup";
     /// Table `metered_rules`.
@@ -170,6 +180,8 @@ pub mod key {
     pub const DOWNLINK_CODE: &str = "downlink_code";
     /// Key of a table `dscp`.
     pub const DSCP: &str = "dscp";
+    /// Key of a table `estimate`.
+    pub const ESTIMATE: &str = "estimate";
     /// Key of a table `even`.
     pub const EVEN: &str = "even";
     /// Key of a table `filter_class`.
@@ -188,18 +200,24 @@ pub mod key {
     pub const IS_IPV4: &str = "is_ipv4";
     /// Key of a table `is_ipv6`.
     pub const IS_IPV6: &str = "is_ipv6";
+    /// Key of a table `is_second`.
+    pub const IS_SECOND: &str = "is_second";
     /// Key of a table `is_uplink`.
     pub const IS_UPLINK: &str = "is_uplink";
     /// Key of a table `mac`.
     pub const MAC: &str = "mac";
     /// Key of a table `odd`.
     pub const ODD: &str = "odd";
+    /// Key of a table `oldest`.
+    pub const OLDEST: &str = "oldest";
     /// Key of a table `packets`.
     pub const PACKETS: &str = "packets";
     /// Key of a table `parity`.
     pub const PARITY: &str = "parity";
     /// Key of a table `pause`.
     pub const PAUSE: &str = "pause";
+    /// Key of a table `position`.
+    pub const POSITION: &str = "position";
     /// Key of a table `protocol`.
     pub const PROTOCOL: &str = "protocol";
     /// Key of a table `qfi`.
@@ -240,6 +258,8 @@ pub mod key {
     pub const UPLINK_CODE: &str = "uplink_code";
     /// Key of a table `vni`.
     pub const VNI: &str = "vni";
+    /// Key of a table `weight`.
+    pub const WEIGHT: &str = "weight";
     /// Key of a table `window`.
     pub const WINDOW: &str = "window";
 }
@@ -307,6 +327,8 @@ pub mod action {
     pub const LET_PASS: &str = "let_pass";
     /// Action `limit_to`.
     pub const LIMIT_TO: &str = "limit_to";
+    /// Action `look_for`.
+    pub const LOOK_FOR: &str = "look_for";
     /// Action `lose_mark`.
     pub const LOSE_MARK: &str = "lose_mark";
     /// Action `lost`.
@@ -341,6 +363,10 @@ pub mod action {
     pub const SET_ADDRESS: &str = "set_address";
     /// Action `set_application_class`.
     pub const SET_APPLICATION_CLASS: &str = "set_application_class";
+    /// Action `set_chance_0`.
+    pub const SET_CHANCE_0: &str = "set_chance_0";
+    /// Action `set_chance_1`.
+    pub const SET_CHANCE_1: &str = "set_chance_1";
     /// Action `set_class`.
     pub const SET_CLASS: &str = "set_class";
     /// Action `set_code_down`.
@@ -375,6 +401,10 @@ pub mod action {
     pub const SET_UPLINK: &str = "set_uplink";
     /// Action `source.refuse`.
     pub const SOURCE_REFUSE: &str = "source.refuse";
+    /// Action `subtract_gone_0`.
+    pub const SUBTRACT_GONE_0: &str = "subtract_gone_0";
+    /// Action `subtract_gone_1`.
+    pub const SUBTRACT_GONE_1: &str = "subtract_gone_1";
     /// Action `to_port`.
     pub const TO_PORT: &str = "to_port";
     /// Action `tunnel_hop`.
@@ -396,6 +426,8 @@ pub mod action {
 pub mod parameter {
     /// Parameter of an action `address`.
     pub const ADDRESS: &str = "address";
+    /// Parameter of an action `chance`.
+    pub const CHANCE: &str = "chance";
     /// Parameter of an action `class`.
     pub const CLASS: &str = "class";
     /// Parameter of an action `code`.
@@ -410,18 +442,24 @@ pub mod parameter {
     pub const ECN: &str = "ecn";
     /// Parameter of an action `filter_class`.
     pub const FILTER_CLASS: &str = "filter_class";
+    /// Parameter of an action `full`.
+    pub const FULL: &str = "full";
     /// Parameter of an action `gap`.
     pub const GAP: &str = "gap";
     /// Parameter of an action `generation`.
     pub const GENERATION: &str = "generation";
     /// Parameter of an action `gnb`.
     pub const GNB: &str = "gnb";
+    /// Parameter of an action `half`.
+    pub const HALF: &str = "half";
     /// Parameter of an action `local`.
     pub const LOCAL: &str = "local";
     /// Parameter of an action `mark`.
     pub const MARK: &str = "mark";
     /// Parameter of an action `meter_index`.
     pub const METER_INDEX: &str = "meter_index";
+    /// Parameter of an action `negative`.
+    pub const NEGATIVE: &str = "negative";
     /// Parameter of an action `neighbour`.
     pub const NEIGHBOUR: &str = "neighbour";
     /// Parameter of an action `notify`.
@@ -553,4 +591,26 @@ pub mod register {
     pub const CLASS_SUMS_UP_0: &str = "class_sums_up_0";
     /// Register `class_sums_up_1`.
     pub const CLASS_SUMS_UP_1: &str = "class_sums_up_1";
+    /// Register `heavy_counts_0_0`.
+    pub const HEAVY_COUNTS_0_0: &str = "heavy_counts_0_0";
+    /// Register `heavy_counts_0_1`.
+    pub const HEAVY_COUNTS_0_1: &str = "heavy_counts_0_1";
+    /// Register `heavy_counts_0_2`.
+    pub const HEAVY_COUNTS_0_2: &str = "heavy_counts_0_2";
+    /// Register `heavy_counts_0_3`.
+    pub const HEAVY_COUNTS_0_3: &str = "heavy_counts_0_3";
+    /// Register `heavy_counts_1_0`.
+    pub const HEAVY_COUNTS_1_0: &str = "heavy_counts_1_0";
+    /// Register `heavy_counts_1_1`.
+    pub const HEAVY_COUNTS_1_1: &str = "heavy_counts_1_1";
+    /// Register `heavy_counts_1_2`.
+    pub const HEAVY_COUNTS_1_2: &str = "heavy_counts_1_2";
+    /// Register `heavy_counts_1_3`.
+    pub const HEAVY_COUNTS_1_3: &str = "heavy_counts_1_3";
+    /// Register `heavy_flags`.
+    pub const HEAVY_FLAGS: &str = "heavy_flags";
+    /// Register `heavy_owners_0`.
+    pub const HEAVY_OWNERS_0: &str = "heavy_owners_0";
+    /// Register `heavy_owners_1`.
+    pub const HEAVY_OWNERS_1: &str = "heavy_owners_1";
 }

@@ -275,12 +275,9 @@ fn register(message: &Message, types: &Message) -> Result<Register, P4InfoError>
     };
     let structure = message.message("type_spec").message("struct").text("name");
     let widths: Vec<u64> = if structure.is_empty() {
-        match bits(message) {
-            0 => Vec::new(),
-            // BMv2 has no cells of two words: the upper half is the second one.
-            64 => vec![32, 32],
-            width => vec![width],
-        }
+        let preamble = message.message("preamble");
+        let annotations: Vec<String> = preamble.texts("annotations").collect();
+        words_of(bits(message), annotations.iter().map(String::as_str))
     } else {
         let named = types.messages("structs").filter(|entry| entry.text("key") == structure);
         let values: Vec<Message> = named.map(|entry| entry.message("value")).collect();
@@ -291,6 +288,24 @@ fn register(message: &Message, types: &Message) -> Result<Register, P4InfoError>
     }
     let words = widths.into_iter().map(|width| narrow("width", width)).collect::<Result<_, _>>()?;
     Ok(Register { id, name, size: message.number("size"), words })
+}
+
+/// The widths of the words in a register's cell, which the P4Info has as a number of so many bits. BMv2 has no cells of two words: the annotation `@words(8, 8)` says
+/// two that share the number, 64 bits are two of 32 without it, and the upper bits are the second word. An annotation of other bits says nothing.
+pub fn words_of<'a>(width: u64, annotations: impl IntoIterator<Item = &'a str>) -> Vec<u64> {
+    let words = annotations
+        .into_iter()
+        .find_map(|text| text.strip_prefix("@words")?.trim().strip_prefix('(')?.strip_suffix(')'));
+    let words = words
+        .and_then(|text| text.split(',').map(|word| word.trim().parse().ok()).collect::<Option<Vec<u64>>>());
+    let is_cell =
+        |words: &Vec<u64>| words.iter().try_fold(0_u64, |sum, word| sum.checked_add(*word)) == Some(width);
+    match (words.filter(is_cell), width) {
+        (Some(words), _) => words,
+        (None, 0) => Vec::new(),
+        (None, 64) => vec![32, 32],
+        (None, width) => vec![width],
+    }
 }
 
 fn enumeration(entry: &Message) -> Result<Enumeration, P4InfoError> {
@@ -327,8 +342,9 @@ mod tests {
         assert_eq!(info.enums[0].members, [("A".to_owned(), 15)]);
     }
 
-    // Input:  registers of one word, of a struct of two, of 64 bits, of 48 bits, and of a type that is not there.
-    // Output: their words; the last two are refused by name.
+    // Input:  registers of one word, of a struct of two, of 64 bits, of 48 bits, and of a type that is not there; numbers that an annotation divides into two
+    //         words, rightly, into other bits, and with what is no list of numbers.
+    // Output: their words; of the former, 48 bits and the type are refused by name. An annotation that is wrong changes nothing.
     #[test]
     fn registers_have_one_or_two_words() {
         let words = |spec: &str| {
@@ -347,6 +363,20 @@ mod tests {
         assert_eq!(words("bitstring { bit { bitwidth: 64 } }"), Ok(vec![32, 32]));
         assert_eq!(words("bitstring { bit { bitwidth: 48 } }"), refused(&[48]));
         assert_eq!(words("struct { name: \"other\" }"), refused(&[]));
+        let text = "registers { preamble { id: 7 alias: \"r\" annotations: \"@brief(1)\" annotations: \"@words(8 , 8)\" }
+                    type_spec { bitstring { bit { bitwidth: 16 } } } size: 9 }";
+        assert_eq!(P4Info::parse(text).map(|info| info.registers[0].words.clone()), Ok(vec![8, 8]));
+        assert_eq!(words_of(20, ["@words(4,16)"]), [4, 16]);
+        for wrong in [
+            "@words(8, 9)",
+            "@words(16, x)",
+            "@words()",
+            "@words",
+            "@words(18446744073709551615, 17)",
+            "words(8, 8)",
+        ] {
+            assert_eq!(words_of(16, [wrong]), [16], "{wrong}");
+        }
     }
 
     // Input:  a key matched by range.

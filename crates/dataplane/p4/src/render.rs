@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::p4info::{Enumeration, P4Info};
 
 /// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant. Those of [`BMV2_ONLY`] come last.
-pub const PROFILES: [(&str, &str); 14] = [
+pub const PROFILES: [(&str, &str); 16] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),
     ("red-spt", "RED_SPT"),
@@ -21,16 +21,20 @@ pub const PROFILES: [(&str, &str); 14] = [
     ("hip4-hybrid-vxlan", "HIP4_HYBRID_VXLAN"),
     ("hip4-classes", "HIP4_CLASSES"),
     ("direct-classes", "DIRECT_CLASSES"),
+    ("hip4-heavy-hitters", "HIP4_HEAVY_HITTERS"),
+    ("direct-heavy-hitters", "DIRECT_HEAVY_HITTERS"),
 ];
 
 /// Profiles with options, whose P4Info is committed for BMv2 alone.
-pub const BMV2_ONLY: [&str; 6] = [
+pub const BMV2_ONLY: [&str; 8] = [
     "hip4-vxlan",
     "direct-vxlan",
     "hip4-hybrid-firewall",
     "hip4-hybrid-vxlan",
     "hip4-classes",
     "direct-classes",
+    "hip4-heavy-hitters",
+    "direct-heavy-hitters",
 ];
 
 /// The file `profiles/NAME.rs` for one profile.

@@ -78,13 +78,18 @@ impl Message {
         self.messages(name).next().cloned().unwrap_or_default()
     }
 
-    /// The text in that field, of a string or a plain value; empty where there is none.
+    /// The texts in that field, of strings or plain values.
+    pub fn texts<'m>(&'m self, name: &'m str) -> impl Iterator<Item = String> {
+        self.all(name).map(|value| match value {
+            Value::Plain(text) => text.clone(),
+            Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Value::Message(_) => String::new(),
+        })
+    }
+
+    /// The first text in that field, of a string or a plain value; empty where there is none.
     pub fn text(&self, name: &str) -> String {
-        match self.all(name).next() {
-            Some(Value::Plain(text)) => text.clone(),
-            Some(Value::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-            Some(Value::Message(_)) | None => String::new(),
-        }
+        self.texts(name).next().unwrap_or_default()
     }
 
     /// The octets in that field.

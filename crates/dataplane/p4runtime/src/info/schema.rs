@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+use causeway_p4::p4info::words_of;
 use causeway_switch::driver::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Register, Table};
 use foldhash::fast::RandomState;
 use prost::Message;
@@ -189,16 +190,19 @@ impl Schema {
         let (id, name) = preamble(register.preamble.as_ref())?;
         let spec = register.type_spec.as_ref();
         let structure = spec.and_then(|spec| spec.structure.as_ref());
-        let widths: Vec<i32> = match structure {
-            None if bits(spec) == 2 * 32 => vec![32, 32],
-            None => vec![bits(spec)],
+        let bits = |spec: Option<&TypeSpec>| u64::try_from(bits(spec)).unwrap_or(0);
+        let widths: Vec<u64> = match structure {
+            None => {
+                let annotations = register.preamble.iter().flat_map(|preamble| &preamble.annotations);
+                words_of(bits(spec), annotations.map(String::as_str))
+            }
             Some(structure) => {
                 let found = types.structs.iter().find(|known| known.name == structure.name);
                 let members = found.and_then(|found| found.members.as_ref());
                 members.iter().flat_map(|it| &it.members).map(|it| bits(it.type_spec.as_ref())).collect()
             }
         };
-        let word = |width: &i32| u8::try_from(*width).ok().filter(|width| (1..=32).contains(width));
+        let word = |width: &u64| u8::try_from(*width).ok().filter(|width| (1..=32).contains(width));
         let words = widths.iter().map(word).collect::<Option<Vec<u8>>>();
         let (first, second) = match words.as_deref() {
             Some([first]) => (*first, None),

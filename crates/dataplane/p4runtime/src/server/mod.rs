@@ -67,7 +67,7 @@ impl Default for Options {
 }
 
 /// The P4Info of the profiles that the model runs, by name.
-pub const PROFILES: [(&str, &str); 13] = [
+pub const PROFILES: [(&str, &str); 15] = [
     ("baseline", include_str!("../../../../../p4/p4info/baseline.bmv2.txtpb")),
     ("red", include_str!("../../../../../p4/p4info/red.bmv2.txtpb")),
     ("red-spt", include_str!("../../../../../p4/p4info/red-spt.bmv2.txtpb")),
@@ -80,6 +80,8 @@ pub const PROFILES: [(&str, &str); 13] = [
     ("hip4-hybrid-vxlan", include_str!("../../../../../p4/p4info/hip4-hybrid-vxlan.bmv2.txtpb")),
     ("hip4-classes", include_str!("../../../../../p4/p4info/hip4-classes.bmv2.txtpb")),
     ("direct-classes", include_str!("../../../../../p4/p4info/direct-classes.bmv2.txtpb")),
+    ("hip4-heavy-hitters", include_str!("../../../../../p4/p4info/hip4-heavy-hitters.bmv2.txtpb")),
+    ("direct-heavy-hitters", include_str!("../../../../../p4/p4info/direct-heavy-hitters.bmv2.txtpb")),
     ("thesis", include_str!("../../../../../p4/p4info/thesis.bmv2.txtpb")),
 ];
 

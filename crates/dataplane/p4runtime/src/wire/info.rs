@@ -32,6 +32,8 @@ pub(crate) struct Preamble {
     pub(crate) name: String,
     #[prost(string, tag = "3")]
     pub(crate) alias: String,
+    #[prost(string, repeated, tag = "4")]
+    pub(crate) annotations: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]

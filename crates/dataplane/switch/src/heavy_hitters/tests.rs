@@ -1,13 +1,15 @@
 //! The detector of the switch against the one of software, packet by packet and slot by slot.
 
+use causeway_p4::profiles;
 use causeway_traffic::heavy::Threshold;
 use causeway_traffic::{FlowKeys, Key, Outcome, Random, SlidingConfig, SwitchSliding, Unit};
 use causeway_types::{Span, Time};
 
 use super::{
-    Detector, Finding, PLACES, Packet, ThresholdRefused, WAYS, are_in, config, entries, with_threshold,
+    ACTIONS, Detector, Finding, PLACES, Packet, ThresholdRefused, WAYS, are_in, config, entries,
+    with_threshold,
 };
-use crate::driver::{Program, Request, SwitchDriver};
+use crate::driver::{Program, Register, Request, SwitchDriver};
 use crate::model::register::Side;
 use crate::model::{Bounds, Config, DIGEST_OCTETS, Model, Output, Pipeline, QueuedPacket, State, Timing};
 
@@ -219,6 +221,33 @@ fn without_entries_nothing_is_counted() {
     assert_eq!(detector.slot(&state, 0, packet.places[0] as usize), empty);
     let wrong = entries(&program, &SlidingConfig { threshold: 0, ..config() }).unwrap_err();
     assert!(wrong.to_string().starts_with("units of the threshold"), "{wrong}");
+}
+
+// Input:  a threshold for each compiled program with heavy hitters, and for the one of the model of the switch; then programs of which one action has another name.
+// Output: as many entries for each, and registers of the same words. The others find no heavy hitters.
+#[test]
+fn compiled_programs_have_every_table_action_and_register() {
+    let own = Program::default().with_heavy_hitters();
+    let config = with_threshold(Threshold::PacketsPerSecond(100)).unwrap();
+    let rows = entries(&own, &config).unwrap().len();
+    assert!(rows > 1000, "{rows}");
+    for contract in [&profiles::HIP4_HEAVY_HITTERS, &profiles::DIRECT_HEAVY_HITTERS] {
+        let compiled = Program::from(contract);
+        assert!(are_in(&compiled), "{}", contract.profile);
+        assert_eq!(entries(&compiled, &config).unwrap().len(), rows, "{}", contract.profile);
+        assert!(Detector::of(&compiled).unwrap().is_some());
+        for register in &own.registers {
+            let same = compiled.register_named(&register.name).unwrap();
+            let words = |it: &Register| (it.size, it.first, it.second);
+            assert_eq!(words(same), words(register), "{}", register.name);
+        }
+        for name in ACTIONS.map(|(_, action)| action) {
+            let mut other = compiled.clone();
+            let actions = other.actions.iter_mut().filter(|action| action.name == name);
+            actions.for_each(|action| action.name = format!("heavy.{name}"));
+            assert!(!are_in(&other), "{name}");
+        }
+    }
 }
 
 // Input:  thresholds from none to more than a place counts, in packets and in bits.

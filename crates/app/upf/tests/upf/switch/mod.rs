@@ -8,6 +8,7 @@ mod bmv2_tools;
 mod classes;
 mod direct;
 mod firewall;
+mod heavy_hitters;
 mod in_front;
 mod segments;
 #[allow(dead_code, reason = "packet tests need more of it")]
