@@ -13,15 +13,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use causeway_dataplane::{
     Event, HeavyFlow, HeavyHitter, HeavyHitterCounts, HeavyHitterList, HeavyHitterSettings, Threshold,
 };
+use causeway_traffic::EventBudget;
 use causeway_traffic::heavy::MAX_LISTED;
 use causeway_types::{Direction, IpNet, Seid, Span, Time};
 
 use super::sessions::Sessions;
 use crate::Count;
 use crate::heavy_hitters::WINDOW;
-
-/// Changes in a second, at most, as in software; further ones are not said, and counted.
-const CHANGES_PER_SECOND: u32 = 256;
 
 /// The most sessions whose counters are read in a window in search of heavy ones.
 pub(super) const MOST_SWEPT: usize = if cfg!(test) { 4 } else { 500 };
@@ -71,8 +69,7 @@ pub(super) struct HeavyFlows {
     next_sweep: Time,
     last_swept: Option<Seid>,
     changes: VecDeque<Event>,
-    /// The second in which changes are counted, and their number.
-    second: (Time, u32),
+    budget: EventBudget,
     counts: HeavyHitterCounts,
     found_by_reading: u64,
 }
@@ -90,7 +87,7 @@ impl HeavyFlows {
             next_sweep: Time::default(),
             last_swept: None,
             changes: VecDeque::new(),
-            second: (Time::default(), 0),
+            budget: EventBudget::default(),
             counts: HeavyHitterCounts::default(),
             found_by_reading: 0,
         }
@@ -262,15 +259,10 @@ impl HeavyFlows {
     }
 
     fn say(&mut self, now: Time, hitter: HeavyHitter, is_over: bool) {
-        let (begin, said) = &mut self.second;
-        if now.since(*begin) >= Span::from_secs(1) {
-            (*begin, *said) = (now, 0);
-        }
-        if *said >= CHANGES_PER_SECOND {
+        if self.budget.take(now) {
+            self.changes.push_back(Event::HeavyHitter { hitter: Box::new(hitter), is_over });
+        } else {
             self.counts.unsaid += 1;
-            return;
         }
-        *said += 1;
-        self.changes.push_back(Event::HeavyHitter { hitter: Box::new(hitter), is_over });
     }
 }

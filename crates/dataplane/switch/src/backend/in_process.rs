@@ -5,13 +5,13 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings,
-    SwitchState, Topology, Transmit,
+    HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, SessionClasses,
+    Settings, SwitchState, Topology, Transmit,
 };
-use causeway_model::Applications;
+use causeway_model::{ApplicationId, Applications};
 use causeway_packet::{UserPacket, gtpu};
 use causeway_slowpath::Limits;
-use causeway_types::{Span, Time, WallClock};
+use causeway_types::{Seid, Span, Time, WallClock};
 
 use super::compile_session::LookupKey;
 use super::drop_reason::reason_of;
@@ -214,6 +214,14 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 
     fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
         self.switch.heavy_hitters(now)
+    }
+
+    fn session_classes(&self) -> SessionClasses {
+        self.switch.session_classes()
+    }
+
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        self.switch.application_class(session)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
