@@ -62,6 +62,10 @@ fn line(event: &TimedEvent) -> String {
             let seconds = event.time as u64 - hitter.since.min(event.time as u64);
             (format!("heavy hitter is over: {}, after {seconds} s", flow_text(hitter)), Tone::Plain)
         }
+        EventView::ClassChange { seid, ue, from, to } => {
+            let ue = ue.as_ref().map_or_else(String::new, |ue| format!(" of UE {ue}"));
+            (format!("session {seid}{ue}: application class {to}, before {from}"), Tone::Plain)
+        }
         EventView::Lost { events } => (format!("{events} events are missing: read faster"), Tone::Bad),
     };
     format!("{}  {}", Cell::new(timestamp(event.time), Tone::Faint), Cell::new(text, tone))
