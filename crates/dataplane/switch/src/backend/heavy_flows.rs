@@ -22,7 +22,7 @@ use crate::Count;
 use crate::heavy_hitters::WINDOW;
 
 /// The most sessions whose counters are read in a window in search of heavy ones.
-pub(super) const MOST_SWEPT: usize = if cfg!(test) { 4 } else { 500 };
+const MOST_SWEPT: usize = 500;
 
 /// A session's packets in a direction.
 pub(super) type FlowId = (Seid, Direction);
@@ -68,6 +68,7 @@ pub(super) struct HeavyFlows {
     /// When the next sessions are swept at the earliest, and the last one of before.
     next_sweep: Time,
     last_swept: Option<Seid>,
+    most_swept: usize,
     changes: VecDeque<Event>,
     budget: EventBudget,
     counts: HeavyHitterCounts,
@@ -86,6 +87,7 @@ impl HeavyFlows {
             listed: 0,
             next_sweep: Time::default(),
             last_swept: None,
+            most_swept: MOST_SWEPT,
             changes: VecDeque::new(),
             budget: EventBudget::default(),
             counts: HeavyHitterCounts::default(),
@@ -234,15 +236,21 @@ impl HeavyFlows {
         let last = self.last_swept.take();
         let mut seids: Vec<Seid> =
             with_rules.map(|(seid, _)| seid).filter(|seid| last.is_none_or(|last| *seid > last)).collect();
-        if seids.len() > MOST_SWEPT {
-            seids.select_nth_unstable(MOST_SWEPT);
-            seids.truncate(MOST_SWEPT);
+        if seids.len() > self.most_swept {
+            seids.select_nth_unstable(self.most_swept);
+            seids.truncate(self.most_swept);
             self.last_swept = seids.iter().max().copied();
         }
         for seid in &seids {
             [Direction::Uplink, Direction::Downlink].into_iter().for_each(|it| self.watch(now, (*seid, it)));
         }
         !seids.is_empty()
+    }
+
+    /// Sweeps so many sessions together, at most.
+    #[cfg(test)]
+    pub(super) const fn set_most_swept(&mut self, most: usize) {
+        self.most_swept = most;
     }
 
     /// The next change of the list.

@@ -504,6 +504,10 @@ mod observed {
             self.allocator.free_meters()
         }
 
+        pub(in crate::backend) const fn set_most_swept(&mut self, most: usize) {
+            self.heavy.set_most_swept(most);
+        }
+
         pub(in crate::backend) const fn set_drain(&mut self, drain: Span) {
             self.reader.set_drain(drain);
         }
