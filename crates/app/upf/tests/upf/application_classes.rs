@@ -200,6 +200,9 @@ fn plays_a_game(plane: &str, millis: u32, other: Option<u8>) {
         let events = view.switch.expect("there is a switch").events;
         let event = |name: &str| events.iter().find(|event| event.name == name).unwrap().count;
         assert!(event("class_changes") >= 3, "{events:?}");
+        // Each copy that says a class is made at egress.
+        assert!(event("model_egress_copies") >= 3, "{events:?}");
+        assert_eq!(event("model_refused_packets"), 0, "{events:?}");
         let in_software = ["sessions_without_class_place", "sessions_classified_in_software"].map(event);
         assert_eq!(in_software, [0, 0]);
     }

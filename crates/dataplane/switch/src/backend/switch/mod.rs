@@ -225,6 +225,11 @@ impl<D: SwitchDriver> Switch<D> {
         self.requests.driver()
     }
 
+    /// The same, for queries.
+    pub(super) const fn driver_ref(&self) -> &D {
+        self.requests.driver_ref()
+    }
+
     /// The number of sessions, and of rule numbers including those that have not retired.
     pub fn len(&self) -> (usize, usize) {
         self.sessions.len()
