@@ -76,3 +76,22 @@ fn flow_text(hitter: &HeavyHitterView) -> String {
     let rate = bit_rate(hitter.bits_per_second as f64);
     format!("{} of UE {}{session}, {rate}", hitter.direction, hitter.ue)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  changes of the class of a session with and without a UE address.
+    // Output: a line with both classes, the session, and the UE if there is one.
+    #[test]
+    fn a_change_of_a_class_is_a_line() {
+        let shown = |ue: Option<&str>| {
+            let (from, to) = ("other".into(), "game".into());
+            let event = EventView::ClassChange { seid: "0x2a".into(), ue: ue.map(str::to_owned), from, to };
+            line(&TimedEvent { time: 1.7e9, event })
+        };
+        let with_ue = "session 0x2a of UE 10.45.0.2: application class game, before other";
+        assert!(shown(Some("10.45.0.2")).contains(with_ue), "{}", shown(Some("10.45.0.2")));
+        assert!(shown(None).contains("session 0x2a: application class game, before other"));
+    }
+}
