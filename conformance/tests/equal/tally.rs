@@ -29,6 +29,7 @@ impl Tally {
             Event::Inactivity { .. } => "inactivity reports",
             Event::ErrorIndication { .. } => "error indications",
             Event::HeavyHitter { .. } => "heavy hitters",
+            Event::ClassChange { .. } => "changes of application classes",
             Event::PathDown { .. } | Event::PathUnused { .. } | Event::PathUp { .. } => "path reports",
         };
         *self.others.entry(name).or_default() += 1;

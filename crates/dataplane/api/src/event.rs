@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use causeway_model::Usage;
 use causeway_types::{FTeid, PdrId, Qfi, Seid};
 
-use crate::HeavyHitter;
+use crate::{ClassChange, HeavyHitter};
 
-/// An event of the data plane, for the SMF or, as [`Event::HeavyHitter`], for operators.
+/// An event of the data plane, for the SMF or, as [`Event::HeavyHitter`] and [`Event::ClassChange`], for operators.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A usage report is due.
@@ -60,6 +60,14 @@ pub enum Event {
         hitter: Box<HeavyHitter>,
         /// It is heavy no longer.
         is_over: bool,
+    },
+    /// The application class of a session's traffic has changed. At most 256 of them are reported in a second; the others are
+    /// counted ([`crate::SessionClasses::unsaid`]). The end of a session is none.
+    ClassChange {
+        /// The UPF's SEID of the session.
+        session: Seid,
+        /// The classes before and from now on.
+        change: Box<ClassChange>,
     },
     /// A GTP-U peer that was down responds again, while sessions send to it.
     PathUp {

@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod blocked_addresses;
+mod class_change;
 mod cold_storage;
 mod contract;
 mod counters;
@@ -60,6 +61,7 @@ pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
 pub use causeway_model::{Capabilities, Op, PacketRateReport, Plan, Usage};
 pub use causeway_traffic::FiveTuple;
 pub use causeway_traffic::heavy::{FlowKind, HeavyHitterCounts, HeavyHitterSettings, ListedFlow, Threshold};
+pub use class_change::{ClassChange, SessionClasses};
 pub use cold_storage::{ColdStorageState, LoadTimes};
 pub use contract::{Applied, Dataplane, GtpuPath, PacketEngine, PathState, PlanId, PollApplied};
 pub use counters::{Counters, NamedCounter, TrafficCounter};

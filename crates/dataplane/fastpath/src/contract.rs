@@ -7,10 +7,10 @@ use std::task::{Poll, Waker};
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, Event,
     Explanation, GtpuPath, HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter,
-    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, RestoredUrr, SessionState, Settings,
-    Topology, Transmit, TransmitQueue,
+    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, RestoredUrr, SessionClasses,
+    SessionState, Settings, Topology, Transmit, TransmitQueue,
 };
-use causeway_model::{Applications, SessionChange};
+use causeway_model::{ApplicationId, Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
 use causeway_slowpath::lease::may_change_lookup;
 use causeway_types::{NetworkInstance, Seid, Time, WallClock};
@@ -137,6 +137,14 @@ impl Dataplane for FastPath {
 
     fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
         self.slow_path.heavy_hitters(now)
+    }
+
+    fn session_classes(&self) -> SessionClasses {
+        self.slow_path.session_classes()
+    }
+
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        self.slow_path.application_class(session)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

@@ -7,11 +7,11 @@ use std::task::{Poll, Waker};
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event,
     GtpuPath, HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId,
-    PollApplied, Settings, SwitchState, Topology, Transmit,
+    PollApplied, SessionClasses, Settings, SwitchState, Topology, Transmit,
 };
-use causeway_model::Applications;
+use causeway_model::{ApplicationId, Applications};
 use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
-use causeway_types::{Span, Time, WallClock};
+use causeway_types::{Seid, Span, Time, WallClock};
 use tracing::{info, warn};
 
 use crate::client::{ConnectError, Options, P4Runtime};
@@ -174,6 +174,14 @@ impl Dataplane for RemoteSwitch {
 
     fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
         self.switch.heavy_hitters(now)
+    }
+
+    fn session_classes(&self) -> SessionClasses {
+        self.switch.session_classes()
+    }
+
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        self.switch.application_class(session)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

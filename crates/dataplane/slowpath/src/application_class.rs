@@ -3,10 +3,18 @@
 //! A session asks for it when one of its PDRs names an application that is a class. All its forwarded IP packets count,
 //! uplink and downlink. A timer ends each window, so that no packet has to come for a verdict, and a verdict changes between
 //! packets only. Three windows without packets end the measuring, until the next packet.
+//!
+//! Operators are told changes of a session's class, at most 256 in a second, also those of a switch that measures in place of
+//! the slow path.
 
-use causeway_model::{Applications, PduSessionType};
-use causeway_traffic::classes::PairClass;
-use causeway_types::{Direction, Seid, Time};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use causeway_dataplane::{ClassChange, Event, SessionClasses};
+use causeway_model::{ApplicationId, Applications, Pdr, PduSessionType, RuleSet};
+use causeway_traffic::EventBudget;
+use causeway_traffic::classes::{MAX_CLASSES, PairClass};
+use causeway_types::{Direction, IpNet, Seid, Time};
 
 use crate::engine::SlowPath;
 use crate::session::Session;
@@ -26,11 +34,70 @@ pub(crate) struct SessionClass {
     is_elsewhere: bool,
 }
 
+impl SessionClass {
+    /// Its traffic is measured, here or by a switch.
+    const fn is_measured(&self) -> bool {
+        self.pair.is_some() || self.is_elsewhere
+    }
+}
+
 /// What is measured of sessions that ask.
 #[derive(Debug, Default)]
 pub(crate) struct ClassPairs {
     pairs: Vec<Pair>,
     free: Vec<u32>,
+    /// Sessions that are measured, here or by a switch, in all and by class.
+    measured: u64,
+    by_class: [u64; MAX_CLASSES],
+    told: ToldChanges,
+}
+
+/// What operators are told.
+#[derive(Debug, Default)]
+struct ToldChanges {
+    events: VecDeque<Event>,
+    budget: EventBudget,
+    changes: u64,
+    unsaid: u64,
+}
+
+impl ClassPairs {
+    /// What is known of a session has changed.
+    fn count(&mut self, before: SessionClass, after: SessionClass) {
+        for (class, by) in [(before, -1), (after, 1)] {
+            if class.is_measured()
+                && let Some(sessions) = self.by_class.get_mut(usize::from(class.verdict))
+            {
+                *sessions = sessions.saturating_add_signed(by);
+                self.measured = self.measured.saturating_add_signed(by);
+            }
+        }
+    }
+}
+
+impl ToldChanges {
+    /// A session with these rules has this class in place of the other. `now` is `None` where no time is known.
+    fn change(&mut self, now: Option<Time>, session: Seid, rules: &RuleSet, [from, to]: [&ApplicationId; 2]) {
+        self.changes += 1;
+        let is_said = match now {
+            Some(now) => self.budget.take(now),
+            None => self.budget.take_untimed(),
+        };
+        if !is_said {
+            self.unsaid += 1;
+            return;
+        }
+        let ue = rules.pdrs.values().find_map(ue_address);
+        let change = Box::new(ClassChange { ue, from: from.clone(), to: to.clone() });
+        self.events.push_back(Event::ClassChange { session, change });
+    }
+}
+
+/// The UE address of a PDR: an IPv4 address, or an IPv6 prefix of 64 bits.
+pub fn ue_address(pdr: &Pdr) -> Option<IpNet> {
+    let ue = pdr.pdi.ue?;
+    let v6 = || ue.v6.and_then(|net| IpNet::new(net.network().into(), 64).ok());
+    ue.v4.map(|ip| IpAddr::V4(ip).into()).or_else(v6)
 }
 
 /// What is measured of one session.
@@ -50,7 +117,7 @@ impl Session {
     /// One of its PDRs names a class.
     pub(crate) fn asks_for_class(&self, applications: &Applications) -> bool {
         let is_class = |id: &_| applications.class_of(id).is_some();
-        let named = |pdr: &causeway_model::Pdr| {
+        let named = |pdr: &Pdr| {
             let predefined = pdr.predefined.values().flat_map(|rules| rules.iter());
             pdr.pdi.application.as_ref().is_some_and(is_class)
                 || predefined.filter_map(|rule| rule.application.as_ref()).any(is_class)
@@ -98,8 +165,8 @@ impl SlowPath {
 
     #[inline(never)]
     fn pair_of(&mut self, seid: Seid) -> Option<u32> {
-        let Self { sessions, class_pairs: ClassPairs { pairs, free }, .. } = self;
-        let class = &mut sessions.get_mut(&seid)?.class;
+        let Self { sessions, class_pairs: ClassPairs { pairs, free, .. }, .. } = self;
+        let class = sessions.get(&seid)?.class;
         if class.pair.is_some() || class.is_elsewhere {
             return class.pair;
         }
@@ -113,8 +180,55 @@ impl SlowPath {
             }
         };
         *pairs.get_mut(number as usize)? = fresh;
-        class.pair = Some(number);
+        self.replace_class(None, seid, SessionClass { pair: Some(number), ..SessionClass::default() });
         Some(number)
+    }
+
+    /// Replaces what a session knows of its class. Operators are told if that is another one. `now` is `None` where no time is known.
+    fn replace_class(&mut self, now: Option<Time>, seid: Seid, next: SessionClass) {
+        let Self { sessions, class_pairs, applications, .. } = self;
+        let Some(session) = sessions.get_mut(&seid) else { return };
+        let before = std::mem::replace(&mut session.class, next);
+        if before == next {
+            return;
+        }
+        class_pairs.count(before, next);
+        class_pairs.free.extend(before.pair.filter(|number| next.pair != Some(*number)));
+        let names = applications.classes().map_or(&[][..], |classes| classes.names());
+        let name = |class: SessionClass| names.get(usize::from(class.verdict));
+        if before.verdict != next.verdict
+            && let (Some(from), Some(to)) = (name(before), name(next))
+        {
+            class_pairs.told.change(now, seid, &session.rules, [from, to]);
+        }
+    }
+
+    /// The class of a measured session is this one now.
+    fn set_verdict(&mut self, now: Time, seid: Seid, verdict: u8) {
+        if let Some(class) = self.sessions.get(&seid).map(|session| session.class) {
+            self.replace_class(Some(now), seid, SessionClass { verdict, ..class });
+        }
+    }
+
+    /// The next change of a class.
+    pub(crate) fn class_event(&mut self) -> Option<Event> {
+        self.class_pairs.told.events.pop_front()
+    }
+
+    pub(crate) fn sessions_by_class(&self) -> SessionClasses {
+        let ClassPairs { by_class, told, .. } = &self.class_pairs;
+        let names = self.applications.classes().map_or(&[][..], |classes| classes.names());
+        SessionClasses {
+            sessions: names.iter().cloned().zip(by_class.iter().copied()).collect(),
+            changes: told.changes,
+            unsaid: told.unsaid,
+        }
+    }
+
+    pub(crate) fn class_name_of(&self, seid: Seid) -> Option<ApplicationId> {
+        let class = self.sessions.get(&seid)?.class;
+        let names = self.applications.classes()?.names();
+        names.get(usize::from(class.verdict)).filter(|_| class.is_measured()).cloned()
     }
 
     /// Counts a forwarded packet under this number.
@@ -144,15 +258,14 @@ impl SlowPath {
             (pair.end, pair.idle) = (Some(end), 0);
             self.timers.set(end, pair.session, Timer::Class);
         }
-        if let Some(session) = self.sessions.get_mut(&pair.session) {
-            session.class.verdict = pair.class.class();
-        }
+        let (seid, verdict) = (pair.session, pair.class.class());
+        self.set_verdict(now, seid, verdict);
     }
 
     /// Ends the window of a session whose timer this is.
     pub(crate) fn end_class_window(&mut self, at: Time, seid: Seid) {
         let Self { applications, class_pairs, sessions, timers, .. } = self;
-        let (Some(classes), Some(session)) = (applications.classes(), sessions.get_mut(&seid)) else {
+        let (Some(classes), Some(session)) = (applications.classes(), sessions.get(&seid)) else {
             return;
         };
         let Some(number) = session.class.pair else { return };
@@ -161,16 +274,17 @@ impl SlowPath {
             return;
         };
         classes.classifier().expire(&mut pair.class, at);
-        session.class.verdict = pair.class.class();
+        let verdict = pair.class.class();
         pair.idle = if pair.has_packets { 0 } else { pair.idle + 1 };
         pair.has_packets = false;
         if pair.idle >= IDLE_WINDOWS {
             (pair.class, pair.end) = (PairClass::default(), None);
-            return;
+        } else {
+            let end = at + classes.classifier().window();
+            pair.end = Some(end);
+            timers.set(end, seid, Timer::Class);
         }
-        let end = at + classes.classifier().window();
-        pair.end = Some(end);
-        timers.set(end, seid, Timer::Class);
+        self.set_verdict(at, seid, verdict);
     }
 
     /// Counts a packet of a session, if it asks.
@@ -181,42 +295,46 @@ impl SlowPath {
     }
 
     /// The class of a session that is measured elsewhere from now on, by a switch; `None`: its packets are counted here again, if it asks.
-    pub fn set_class(&mut self, seid: Seid, class: Option<u8>) {
-        let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let known = match class {
+    pub fn set_class(&mut self, now: Time, seid: Seid, class: Option<u8>) {
+        let Some(session) = self.sessions.get(&seid) else { return };
+        let next = match class {
             Some(verdict) => SessionClass { pair: None, verdict, is_elsewhere: true },
             None if session.class.is_elsewhere => SessionClass::default(),
             None => return,
         };
-        if let Some(number) = std::mem::replace(&mut session.class, known).pair {
-            self.class_pairs.free.push(number);
-        }
+        self.replace_class(Some(now), seid, next);
     }
 
     /// The rules of a session have changed, or it has ended: one that asks no longer is not measured.
     #[inline]
-    pub(crate) fn update_class(&mut self, seid: Seid, is_removed: bool) {
-        let is_measured = !self.class_pairs.pairs.is_empty();
-        if is_measured && (is_removed || !self.asks_for_class(seid)) {
-            self.stop_measuring(seid);
+    pub(crate) fn update_class(&mut self, now: Time, seid: Seid, is_removed: bool) {
+        if self.class_pairs.measured > 0 && (is_removed || !self.asks_for_class(seid)) {
+            self.stop_measuring(now, seid, is_removed);
         }
     }
 
+    /// Operators know the end of a session without the class that it had.
     #[inline(never)]
-    fn stop_measuring(&mut self, seid: Seid) {
-        let Some(session) = self.sessions.get_mut(&seid) else { return };
-        if let Some(number) = std::mem::take(&mut session.class).pair {
-            self.class_pairs.free.push(number);
+    fn stop_measuring(&mut self, now: Time, seid: Seid, is_removed: bool) {
+        if is_removed && let Some(session) = self.sessions.get_mut(&seid) {
+            let class = session.class;
+            session.class.verdict = 0;
+            self.class_pairs.count(class, session.class);
         }
+        self.replace_class(Some(now), seid, SessionClass::default());
     }
 
-    /// Other classes than before: nothing that was measured means anything.
+    /// Other classes than before: nothing that was measured means anything. A switch measures the sessions anew that it has measured.
     pub(crate) fn forget_classes(&mut self) {
-        let pairs = std::mem::take(&mut self.class_pairs).pairs;
-        for pair in pairs {
-            if let Some(session) = self.sessions.get_mut(&pair.session) {
-                session.class = SessionClass::default();
+        if self.class_pairs.measured > 0 {
+            let measured = self.sessions.iter().filter(|(_, session)| session.class.is_measured());
+            let mut measured: Vec<_> = measured.map(|(seid, session)| (*seid, session.class)).collect();
+            measured.sort_unstable_by_key(|(seid, _)| *seid);
+            for (seid, SessionClass { is_elsewhere, .. }) in measured {
+                let next = SessionClass { is_elsewhere, ..SessionClass::default() };
+                self.replace_class(None, seid, next);
             }
         }
+        (self.class_pairs.pairs, self.class_pairs.free) = (Vec::new(), Vec::new());
     }
 }

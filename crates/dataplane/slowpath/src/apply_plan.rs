@@ -55,7 +55,7 @@ impl SlowPath {
         let old = self.sessions.insert(seid, session);
         let none = RuleSet::default();
         let old = old.as_ref().map_or(&none, |old| &old.rules);
-        self.update_class(seid, effects.removed);
+        self.update_class(now, seid, effects.removed);
         if let Some(session) = self.sessions.get(&seid) {
             self.index.update(seid, old, &session.rules);
             self.shared.update(seid, old, &session.rules, now);

@@ -8,9 +8,9 @@ use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, Egress, Event, Explanation, GtpuPath, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, PacketEngine, PathState, Plan, PlanId, PollApplied,
-    RestoredUrr, SessionState, Settings, Topology, Transmit, Usage,
+    RestoredUrr, SessionClasses, SessionState, Settings, Topology, Transmit, Usage,
 };
-use causeway_model::{Applications, UeMac};
+use causeway_model::{ApplicationId, Applications, UeMac};
 use causeway_types::{NetworkInstance, Seid, Time, UrrId, WallClock};
 
 use crate::Limits;
@@ -209,7 +209,7 @@ impl Dataplane for SlowPath {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front().or_else(|| self.heavy_hitter_event())
+        self.events.pop_front().or_else(|| self.class_event()).or_else(|| self.heavy_hitter_event())
     }
 
     fn next_deadline(&self) -> Option<Time> {
@@ -231,6 +231,14 @@ impl Dataplane for SlowPath {
 
     fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
         self.heavy_hitter_list(now)
+    }
+
+    fn session_classes(&self) -> SessionClasses {
+        self.sessions_by_class()
+    }
+
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        self.class_name_of(session)
     }
 
     fn counters(&self) -> Counters {

@@ -98,6 +98,7 @@ mod topology_view;
 mod usage;
 mod user_plane;
 
+pub use application_class::ue_address;
 pub use engine::SlowPath;
 pub use filter::matches as matches_filter;
 pub use gtpu::drop_reason_of;

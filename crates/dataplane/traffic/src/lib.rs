@@ -34,6 +34,7 @@
 
 pub mod classes;
 mod config;
+mod event_budget;
 pub mod heavy;
 pub mod hk_ipg;
 mod key;
@@ -43,6 +44,7 @@ pub mod sliding;
 mod unit;
 
 pub use config::ConfigError;
+pub use event_budget::EventBudget;
 pub use hk_ipg::{HkIpg, HkIpgConfig, PublishedHkIpg};
 pub use key::{FiveTuple, FlowKeys, Key};
 pub use outcome::{Outcome, Statistics};

@@ -34,6 +34,11 @@ impl TrafficClasses {
         &self.classifier
     }
 
+    /// The names of all classes, by number.
+    pub fn names(&self) -> &[ApplicationId] {
+        &self.ids
+    }
+
     /// The classes that are applications, with their numbers.
     pub fn applications(&self) -> impl Iterator<Item = (&ApplicationId, u8)> {
         // A model has at most 256 classes.

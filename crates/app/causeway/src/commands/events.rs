@@ -62,6 +62,10 @@ fn line(event: &TimedEvent) -> String {
             let seconds = event.time as u64 - hitter.since.min(event.time as u64);
             (format!("heavy hitter is over: {}, after {seconds} s", flow_text(hitter)), Tone::Plain)
         }
+        EventView::ClassChange { seid, ue, from, to } => {
+            let ue = ue.as_ref().map_or_else(String::new, |ue| format!(" of UE {ue}"));
+            (format!("session {seid}{ue}: application class {to}, before {from}"), Tone::Plain)
+        }
         EventView::Lost { events } => (format!("{events} events are missing: read faster"), Tone::Bad),
     };
     format!("{}  {}", Cell::new(timestamp(event.time), Tone::Faint), Cell::new(text, tone))
@@ -71,4 +75,23 @@ fn flow_text(hitter: &HeavyHitterView) -> String {
     let session = hitter.seid.as_ref().map_or(String::new(), |seid| format!(" of session {seid}"));
     let rate = bit_rate(hitter.bits_per_second as f64);
     format!("{} of UE {}{session}, {rate}", hitter.direction, hitter.ue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  changes of the class of a session with and without a UE address.
+    // Output: a line with both classes, the session, and the UE if there is one.
+    #[test]
+    fn a_change_of_a_class_is_a_line() {
+        let shown = |ue: Option<&str>| {
+            let (from, to) = ("other".into(), "game".into());
+            let event = EventView::ClassChange { seid: "0x2a".into(), ue: ue.map(str::to_owned), from, to };
+            line(&TimedEvent { time: 1.7e9, event })
+        };
+        let with_ue = "session 0x2a of UE 10.45.0.2: application class game, before other";
+        assert!(shown(Some("10.45.0.2")).contains(with_ue), "{}", shown(Some("10.45.0.2")));
+        assert!(shown(None).contains("session 0x2a: application class game, before other"));
+    }
 }

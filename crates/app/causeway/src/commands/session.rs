@@ -10,7 +10,7 @@ use causeway_upf::management::views::{
 use clap::Args;
 
 use super::identifiers::{SessionName, session};
-use super::sessions;
+use super::sessions::SessionTable;
 use crate::client::{Client, ClientError};
 use crate::exit;
 use crate::management::{CommandError, ManagementArgs, ask};
@@ -38,8 +38,8 @@ pub(super) fn run(args: &SessionArgs) -> ExitCode {
                     [] => return Err(CommandError::NoSession(format!("the UE address {ue}"))),
                     [one] => one.seid.clone(),
                     several => {
-                        let mut table = sessions::table();
-                        several.iter().for_each(|session| table.row(sessions::row(session)));
+                        let mut table = SessionTable::for_sessions(several);
+                        table.add(several);
                         exit::note("several sessions have this address; name one by its SEID:");
                         return if output.is_json() {
                             Ok(output.json(&page)?)
@@ -103,6 +103,7 @@ fn fields(detail: &SessionDetail) -> Fields {
     fields.field_if_any("UE", joined(&session.ue));
     fields.field_if_any("DNN", joined(&session.network_instances));
     fields.field_if_any("slice", detail.slice.as_deref());
+    fields.field_if_any("application class", session.class.as_deref());
     fields.field_if_any("local tunnels", joined(&session.tunnels));
     fields.field_if_any("peers", joined(&session.peers));
     fields.field_if_any("inactivity timer", detail.inactivity_timer.map(span));

@@ -92,7 +92,7 @@ pub(super) fn run(args: &SessionsArgs) -> ExitCode {
         let mut list: Box<dyn List> = if output.is_json() {
             Box::new(JsonList { separator: "" })
         } else {
-            Box::new(TextList { table: table(), shown: 0 })
+            Box::new(TextList { table: None, shown: 0 })
         };
         show(args, client, output, &mut *list)
     })
@@ -131,15 +131,20 @@ trait List {
 }
 
 struct TextList {
-    table: Table,
+    /// `None`: no session has come yet.
+    table: Option<SessionTable>,
     shown: u64,
 }
 
 impl List for TextList {
     fn add(&mut self, output: &mut Output, sessions: &[SessionView]) -> std::io::Result<()> {
         self.shown += sessions.len() as u64;
-        sessions.iter().for_each(|session| self.table.row(row(session)));
-        if self.table.is_empty() { Ok(()) } else { self.table.write(output) }
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        let table = self.table.get_or_insert_with(|| SessionTable::for_sessions(sessions));
+        table.add(sessions);
+        table.write(output)
     }
 
     fn end(&mut self, output: &mut Output, total: u64, after: Option<String>) -> std::io::Result<()> {
@@ -178,11 +183,40 @@ impl List for JsonList {
     }
 }
 
-pub(super) fn table() -> Table {
-    Table::new(&["SEID", "UE", "USER", "DNN", "LOCAL TUNNEL", "PEER", "SMF", ">FOR"])
+/// Sessions in a table.
+pub(super) struct SessionTable {
+    table: Table,
+    has_classes: bool,
 }
 
-pub(super) fn row(session: &SessionView) -> [Cell; 8] {
+impl SessionTable {
+    /// With a column of application classes if one of these sessions has one.
+    pub(super) fn for_sessions(sessions: &[SessionView]) -> Self {
+        let has_classes = sessions.iter().any(|session| session.class.is_some());
+        let columns = ["SEID", "UE", "USER", "DNN", "LOCAL TUNNEL", "PEER", "SMF", ">FOR", "CLASS"];
+        let shown = columns.iter().take(columns.len() - usize::from(!has_classes)).copied();
+        Self { table: Table::new(&shown.collect::<Vec<_>>()), has_classes }
+    }
+
+    pub(super) fn add(&mut self, sessions: &[SessionView]) {
+        for session in sessions {
+            let [seid, ue, user, dnn, tunnel, peer, smf, since] = row(session);
+            match self.has_classes {
+                false => self.table.row([seid, ue, user, dnn, tunnel, peer, smf, since]),
+                true => {
+                    let class = session.class.as_deref().into();
+                    self.table.row([seid, ue, user, dnn, tunnel, peer, smf, since, class]);
+                }
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, output: &mut Output) -> std::io::Result<()> {
+        self.table.write(output)
+    }
+}
+
+fn row(session: &SessionView) -> [Cell; 8] {
     let user = session.user.as_ref().and_then(|user| user.identities().next().map(|(_, identity)| identity));
     [
         session.seid.as_str().into(),

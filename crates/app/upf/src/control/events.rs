@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use causeway_dataplane::{Event, Plan};
+use causeway_dataplane::{ClassChange, Event, Plan};
 use causeway_model::SessionChange;
 use causeway_n4::{ApplyId, Notice};
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::management::EventSender;
-use crate::management::views::{EventView, HeavyHitterView, TimedEvent};
+use crate::management::views::{EventView, HeavyHitterView, TimedEvent, ue_text};
 
 /// The type of a Session Report Request (TS 29.244 clause 7.3). Its header has a SEID behind type and length.
 const SESSION_REPORT_REQUEST: u8 = 56;
@@ -77,16 +77,29 @@ impl Events {
 
     /// An event of the data plane that concerns operators.
     pub(super) fn data_plane(&mut self, now: Time, clock: WallClock, event: &Event) {
-        if let Event::HeavyHitter { hitter, is_over } = event
-            && self.are_wanted()
-        {
-            let hitter = HeavyHitterView::of(hitter, clock);
-            let event = match is_over {
-                false => EventView::HeavyHitter { hitter },
-                true => EventView::HeavyHitterOver { hitter },
-            };
-            self.send(now, clock, &event);
+        if !self.are_wanted() {
+            return;
         }
+        let event = match event {
+            Event::HeavyHitter { hitter, is_over } => {
+                let hitter = HeavyHitterView::of(hitter, clock);
+                match is_over {
+                    false => EventView::HeavyHitter { hitter },
+                    true => EventView::HeavyHitterOver { hitter },
+                }
+            }
+            Event::ClassChange { session, change } => {
+                let ClassChange { ue, from, to } = &**change;
+                EventView::ClassChange {
+                    seid: session.to_string(),
+                    ue: ue.as_ref().map(ue_text),
+                    from: from.to_string(),
+                    to: to.to_string(),
+                }
+            }
+            _ => return,
+        };
+        self.send(now, clock, &event);
     }
 
     /// A client listens.

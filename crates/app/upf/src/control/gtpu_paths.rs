@@ -26,7 +26,8 @@ impl GtpuPaths {
             | Event::DownlinkData { .. }
             | Event::Inactivity { .. }
             | Event::ErrorIndication { .. }
-            | Event::HeavyHitter { .. } => {}
+            | Event::HeavyHitter { .. }
+            | Event::ClassChange { .. } => {}
         }
     }
 

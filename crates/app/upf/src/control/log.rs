@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_dataplane::{Event, HeavyFlow, HeavyHitter, Plan};
+use causeway_dataplane::{ClassChange, Event, HeavyFlow, HeavyHitter, Plan};
 use causeway_model::SessionChange;
 use causeway_n4::{N4, Notice, message_label};
 use causeway_pfcp::{Header, MessageType};
@@ -65,8 +65,10 @@ impl Log {
 
     /// An event of the data plane.
     pub(super) fn event(&mut self, now: Time, event: &Event) {
-        if let Event::HeavyHitter { hitter, is_over } = event {
-            return self.heavy_hitter(now, hitter, *is_over);
+        match event {
+            Event::HeavyHitter { hitter, is_over } => return self.heavy_hitter(now, hitter, *is_over),
+            Event::ClassChange { session, change } => return self.class_change(now, *session, change),
+            _ => {}
         }
         let what = format_args!("data plane: {event:?}");
         self.line(now, Level::DEBUG, ("events of the data plane", None), &what, || LineFields {
@@ -95,6 +97,18 @@ impl Log {
         self.line(now, Level::INFO, ("heavy hitters", None), &what, || LineFields {
             session: session.map(|seid| seid.to_string()),
             ue: Some(ue.clone()),
+            ..LineFields::default()
+        });
+    }
+
+    fn class_change(&mut self, now: Time, session: Seid, change: &ClassChange) {
+        let ClassChange { ue, from, to } = change;
+        let ue = ue.as_ref().map(ue_text);
+        let whose = ue.as_ref().map_or_else(String::new, |ue| format!(" of UE {ue}"));
+        let what = format!("session {session}{whose}: application class {to}, before {from}");
+        self.line(now, Level::INFO, ("application classes", None), &what, || LineFields {
+            session: Some(session.to_string()),
+            ue: ue.clone(),
             ..LineFields::default()
         });
     }
@@ -256,7 +270,8 @@ fn session_of(event: &Event) -> Option<Seid> {
         Event::Usage { session, .. }
         | Event::DownlinkData { session, .. }
         | Event::Inactivity { session }
-        | Event::ErrorIndication { session, .. } => Some(*session),
+        | Event::ErrorIndication { session, .. }
+        | Event::ClassChange { session, .. } => Some(*session),
         Event::HeavyHitter { hitter, .. } => hitter.flow.session,
         Event::PathDown { .. } | Event::PathUnused { .. } | Event::PathUp { .. } => None,
     }

@@ -223,7 +223,7 @@ impl Control {
 
     fn event_in(&mut self, now: Time, event: Event) {
         self.paths.event(&event);
-        if matches!(event, Event::HeavyHitter { .. }) {
+        if matches!(event, Event::HeavyHitter { .. } | Event::ClassChange { .. }) {
             self.log_later(Unlogged::Event(event.clone()));
         }
         self.n4.event(now, event);

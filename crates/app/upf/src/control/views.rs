@@ -212,6 +212,7 @@ fn session(view: &n4::SessionView<'_>, clock: WallClock) -> SessionView {
         ue: ue_addresses(&rules),
         tunnels: tunnels(&rules),
         peers: peers(&rules),
+        class: None,
         rules: RuleCounts {
             pdr: rules.pdrs.len(),
             far: rules.fars.len(),

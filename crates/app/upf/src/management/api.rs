@@ -146,10 +146,14 @@ async fn sessions(
         let wanted = Arc::clone(&filter);
         let find = |reply| ManagementRequest::FindSessions { most, filter: wanted, reply };
         if let Some(found) = management.ask(find).await? {
-            return Ok(Json(SessionPage { total: found.total, sessions: found.sessions, after: None }));
+            let mut page = SessionPage { total: found.total, sessions: found.sessions, after: None };
+            management.add_classes(&mut page.sessions).await?;
+            return Ok(Json(page));
         }
     }
-    page(&management, after.unwrap_or(0), most, &filter).await.map(Json)
+    let mut page = page(&management, after.unwrap_or(0), most, &filter).await?;
+    management.add_classes(&mut page.sessions).await?;
+    Ok(Json(page))
 }
 
 /// A page of sessions from an index on. O(page).
@@ -193,6 +197,7 @@ async fn session(
     let seid = seid_of(&text).ok_or(Refusal::NoSeid(text))?;
     let found = management.ask(|reply| ManagementRequest::Session { seid, reply }).await?;
     let session = found.ok_or(Refusal::UnknownSession(seid))?;
-    let state = management.state_of(seid).await?;
-    Ok(Json(session.with_state(state)))
+    let mut detail = session.with_state(management.state_of(seid).await?);
+    management.add_classes(std::slice::from_mut(&mut detail.session)).await?;
+    Ok(Json(detail))
 }

@@ -23,6 +23,7 @@ use super::events::{EventSender, STREAMS};
 use super::filter::SessionFilter;
 use super::listener::Listener;
 use super::metrics::{Exposition, Format, N4Status, PortCounters};
+use super::query::seid_of;
 use super::refusal::Refusal;
 use super::views::{AssociationView, PoolView, SessionView};
 use super::{api, console, page};
@@ -36,6 +37,9 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum size of a request body, in octets.
 const BODY: usize = 16 * 1024;
+
+/// Sessions for whose application classes the packet threads are asked at a time.
+const CLASSES: usize = 64;
 
 /// A request of the server to the control plane.
 #[derive(Debug)]
@@ -141,6 +145,21 @@ impl Management {
     /// The state of a session in the data plane, with the number of its packet thread; `None`: no thread can tell.
     pub(super) async fn state_of(&self, seid: Seid) -> Result<Option<(usize, SessionState)>, Refusal> {
         in_time(async { self.workers.session_state(seid).await }).await
+    }
+
+    /// Adds the application classes of sessions, which packet threads know, if there is a model of classes.
+    pub(super) async fn add_classes(&self, sessions: &mut [SessionView]) -> Result<(), Refusal> {
+        if self.upf().traffic.classes.model.is_none() {
+            return Ok(());
+        }
+        for part in sessions.chunks_mut(CLASSES) {
+            let seids = part.iter().map(|session| seid_of(&session.seid).unwrap_or_default()).collect();
+            let classes = in_time(self.workers.application_classes(seids)).await?;
+            for (session, class) in part.iter_mut().zip(classes) {
+                session.class = class.map(|class| class.to_string());
+            }
+        }
+        Ok(())
     }
 
     async fn exposition(&self) -> Result<Exposition, Refusal> {

@@ -166,6 +166,7 @@ impl WorkerContext {
             unroutable: self.out.unroutable,
             stages: self.data_plane.stage_packets(),
             heavy_hitters: self.data_plane.heavy_hitters(now),
+            classes: self.data_plane.session_classes(),
             rule_placement: self.data_plane.rule_placement(now),
             cold_storage: self.data_plane.cold_storage(),
             memory_losses: self.data_plane.memory_losses(),

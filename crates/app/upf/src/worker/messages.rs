@@ -6,9 +6,9 @@ use std::time::Duration;
 use causeway_dataplane::{
     Applied, ApplyError, ColdStorageState, Counters, Event, Explanation, GtpuPath, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, MemoryLosses, NamedCounter, PathState, PlacedRule, Plan,
-    RestoredUrr, RulePlacement, SessionState, Settings, SwitchState,
+    RestoredUrr, RulePlacement, SessionClasses, SessionState, Settings, SwitchState,
 };
-use causeway_model::Applications;
+use causeway_model::{ApplicationId, Applications};
 use causeway_ports::PortError;
 use causeway_types::{Seid, Time, WallClock};
 use tokio::sync::oneshot;
@@ -37,6 +37,8 @@ pub(super) enum Command<K> {
     Snapshot(oneshot::Sender<Snapshot>),
     /// Return the state of a session.
     SessionState(Seid, oneshot::Sender<Option<SessionState>>),
+    /// Return the application classes of these sessions.
+    ApplicationClasses(Arc<[Seid]>, oneshot::Sender<ClassesOf>),
     /// Return the state of the P4 switch.
     SwitchState(oneshot::Sender<Option<SwitchState>>),
     /// Return what would become of a packet.
@@ -82,6 +84,9 @@ pub struct RestoredUsage {
     pub urrs: Vec<RestoredUrr>,
 }
 
+/// The application class of each of some sessions, in their order, if its traffic is measured.
+pub type ClassesOf = Vec<Option<ApplicationId>>;
+
 /// How many rules are where, if the data plane moves any, and rules that were asked for.
 pub type PlacedRules = (Option<RulePlacement>, Vec<PlacedRule>);
 
@@ -98,6 +103,8 @@ pub struct Snapshot {
     pub handed: u64,
     /// The heavy hitters; `None`: they are not looked for.
     pub heavy_hitters: Option<HeavyHitterList>,
+    /// The sessions by application class.
+    pub classes: SessionClasses,
     /// Where rules are; `None`: the data plane moves none.
     pub rule_placement: Option<RulePlacement>,
     /// Idle sessions; `None`: all state is in memory.
@@ -149,6 +156,7 @@ impl Snapshot {
             stages: sum(self.stages, &other.stages),
             handed: self.handed + other.handed,
             heavy_hitters: merged(self.heavy_hitters, other.heavy_hitters.as_ref()),
+            classes: self.classes.with(&other.classes),
             rule_placement: sum_of(self.rule_placement, other.rule_placement),
             cold_storage: self.cold_storage.map_or(other.cold_storage, |one| {
                 Some(other.cold_storage.map_or(one, |other| one.with(&other)))
@@ -198,6 +206,9 @@ pub(super) trait Questions: Send + Sync {
     /// Requests the state of a session.
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>);
 
+    /// Requests the application classes of sessions.
+    fn application_classes(&self, sessions: Arc<[Seid]>, reply: oneshot::Sender<ClassesOf>);
+
     /// Requests the state of the P4 switch.
     fn switch_state(&self, reply: oneshot::Sender<Option<SwitchState>>);
 
@@ -234,6 +245,19 @@ impl SnapshotClient {
     pub async fn session_state(&self, session: Seid) -> Option<Option<(usize, SessionState)>> {
         let states = self.ask_all(|thread, reply| thread.session_state(session, reply)).await?;
         Some(states.into_iter().enumerate().find_map(|(number, state)| Some((number, state?))))
+    }
+
+    /// The application classes of sessions, in their order; `None` when a thread has ended.
+    pub async fn application_classes(&self, sessions: Arc<[Seid]>) -> Option<ClassesOf> {
+        let ask = |thread: &dyn Questions, reply| thread.application_classes(Arc::clone(&sessions), reply);
+        let by_thread = self.ask_all(ask).await?;
+        let mut all = vec![None; sessions.len()];
+        for classes in by_thread {
+            for (known, class) in all.iter_mut().zip(classes) {
+                *known = known.take().or(class);
+            }
+        }
+        Some(all)
     }
 
     /// The state of the P4 switch, of which each thread may have a part; `None` when a thread has ended. The inner `None`: there is no

@@ -26,7 +26,7 @@ mod watch;
 pub(crate) use directory::MAX_WORKERS;
 pub use handle::{WorkerHandle, WorkerSetup};
 pub(crate) use in_turn::InTurn;
-pub use messages::{PlacedRules, Report, RestoredUsage, Snapshot, SnapshotClient, Turns};
+pub use messages::{ClassesOf, PlacedRules, Report, RestoredUsage, Snapshot, SnapshotClient, Turns};
 pub use n4::{N4Exchange, N4Result, N4Work};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;

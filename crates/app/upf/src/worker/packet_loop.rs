@@ -444,6 +444,11 @@ impl PacketLoop {
                     // As above.
                     drop(reply.send(state));
                 }
+                Ok(Command::ApplicationClasses(sessions, reply)) => {
+                    let data_plane = self.context.data_plane();
+                    let classes = sessions.iter().map(|seid| data_plane.application_class(*seid)).collect();
+                    drop(reply.send(classes));
+                }
                 Ok(Command::SwitchState(reply)) => {
                     drop(reply.send(self.context.data_plane().switch_state()));
                 }

@@ -10,7 +10,7 @@ use causeway_dataplane::{Event, Explanation, GtpuPath, Ingress, PathState, Sessi
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
-use super::messages::{Command, PlacedRules, Questions, Report, Snapshot};
+use super::messages::{ClassesOf, Command, PlacedRules, Questions, Report, Snapshot};
 use super::n4::{N4Exchange, N4Work};
 use super::notifier::Notifier;
 use super::packet_loop::{End, PacketLoop};
@@ -220,6 +220,10 @@ impl<K: Send> Questions for Questioner<K> {
 
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>) {
         self.ask(Command::SessionState(session, reply));
+    }
+
+    fn application_classes(&self, sessions: Arc<[Seid]>, reply: oneshot::Sender<ClassesOf>) {
+        self.ask(Command::ApplicationClasses(sessions, reply));
     }
 
     fn switch_state(&self, reply: oneshot::Sender<Option<SwitchState>>) {

@@ -1,7 +1,6 @@
 //! Heavy hitters of a running daemon: list, metrics, events, and a reload.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::Ipv4Addr;
 
 use causeway_dataplane::Threshold;
 use causeway_types::Span;
@@ -9,7 +8,7 @@ use causeway_upf::config::{DataPlane, FlowRate, HeavyFlow};
 use causeway_upf::management::views::HeavyHittersView;
 
 use crate::common::smf::{Session, Smf};
-use crate::common::{Gnb, PATIENCE, Running, SERVER, config, loopback, packet, run, until};
+use crate::common::{Gnb, Running, SERVER, config, loopback, packet, run, until};
 
 const UES: [Ipv4Addr; 3] =
     [Ipv4Addr::new(10, 45, 0, 2), Ipv4Addr::new(10, 45, 0, 3), Ipv4Addr::new(10, 45, 0, 4)];
@@ -40,21 +39,7 @@ fn one_ue_exceeds(plane: &str, window: Option<Span>, window_ms: u64) {
     let gnb = Gnb::new();
     let sessions =
         UES.map(|ue| smf.establish_forwarding(ue, causeway_types::Teid::new(7).unwrap(), gnb.address));
-    let at = running.daemon.management_addresses()[0];
-    let mut stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
-    let mut told = String::new();
-    let mut read_until = |what: &str| {
-        let mut part = [0; 4096];
-        while !told.contains(what) {
-            let octets = stream.read(&mut part).unwrap();
-            assert!(octets > 0, "{told}");
-            told.push_str(&String::from_utf8_lossy(&part[..octets]));
-        }
-        told.clone()
-    };
-    read_until("200 OK");
+    let mut events = running.events();
     let empty = listed(&running, "");
     assert!(empty.enabled && empty.flows.is_empty() && empty.total == 0, "{empty:?}");
     assert_eq!((empty.threshold.as_deref(), empty.window_ms), (Some("50pps"), window_ms));
@@ -78,12 +63,12 @@ fn one_ue_exceeds(plane: &str, window: Option<Span>, window_ms: u64) {
     assert_eq!(flow.smf, Some(smf.local().ip().to_string()));
     assert_eq!(flow.flow, None);
     assert!(flow.since > 1_700_000_000, "{flow:?}");
-    let began = read_until("event: heavy_hitter\n");
+    let began = events.read_until("event: heavy_hitter\n");
     assert!(running.metric("causeway_heavy_hitters_found_total") >= 1.0);
     let (head, body) = running.fetch("/api/v1/heavy-hitters?limit=0");
     assert!(head.contains("400") && body.contains("a number from 1 to 1000"), "{head} {body}");
 
-    let ended = read_until("event: heavy_hitter_over\n");
+    let ended = events.read_until("event: heavy_hitter_over\n");
     until("the heavy hitter is over", || listed(&running, "").flows.is_empty());
     assert_eq!(running.metric("causeway_heavy_hitters{direction=\"uplink\"}"), 0.0);
     assert_eq!(running.metric("causeway_heavy_hitters{direction=\"downlink\"}"), 0.0);

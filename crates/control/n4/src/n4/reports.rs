@@ -25,7 +25,7 @@ impl N4 {
             }
             Event::PathUp { peer, .. } => return self.path_changed(now, peer, PathState::Recovered),
             // For operators: no SMF asks for it.
-            Event::HeavyHitter { .. } => return,
+            Event::HeavyHitter { .. } | Event::ClassChange { .. } => return,
             Event::Usage { session, usage } => {
                 self.sessions.take_usage(session, &usage);
                 (session, by_urr(usage))

@@ -4,14 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use causeway_model::{Applications, Capabilities, PacketRateReport, Plan, Usage};
+use causeway_model::{ApplicationId, Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_packet::Batch;
 use causeway_types::{NetworkInstance, Seid, Time, WallClock};
 
 use crate::{
     ApplyError, BackendError, ColdStorageState, Counters, Disposition, Event, Explanation, HeavyHitterList,
     HeavyHitterSettings, HostReachability, Ingress, MemoryLosses, NamedCounter, PlacedRule, ReceiveSource,
-    RestoredUrr, RulePlacement, SessionState, Settings, SwitchState, Topology, Transmit, TransmitQueue,
+    RestoredUrr, RulePlacement, SessionClasses, SessionState, Settings, SwitchState, Topology, Transmit,
+    TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -161,6 +162,21 @@ pub trait Dataplane {
     /// The heavy hitters at this time; `None`: it looks for none.
     fn heavy_hitters(&self, now: Time) -> Option<HeavyHitterList> {
         let _ = now;
+        None
+    }
+
+    /// The sessions whose traffic is measured by application class, and the changes of their classes. O(classes of the model).
+    ///
+    /// The default is that of a data plane that measures none.
+    fn session_classes(&self) -> SessionClasses {
+        SessionClasses::default()
+    }
+
+    /// The application class of a session's traffic; `None`: it is not measured, as none of its rules asks for a class. O(1).
+    ///
+    /// The default is that of [`Dataplane::session_classes`].
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        let _ = session;
         None
     }
 

@@ -63,7 +63,7 @@ impl Software for FastPath {
         let of = |slow_path: &mut SlowPath| (slow_path.class_of(seid), slow_path.class_pair(seid));
         let is_changed = self.with_settled(now, seid, |slow_path| {
             let before = of(slow_path);
-            slow_path.set_class(seid, class);
+            slow_path.set_class(now, seid, class);
             before != of(slow_path)
         });
         if is_changed {

@@ -1,10 +1,11 @@
 //! Application classes: traffic that looks like a game gets rules of its own, and the SMF is told.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Dataplane, Disposition, Egress, Event, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
+    Dataplane, Disposition, Egress, Event, GtpuEndpoint, Ingress, Network, PacketEngine, SessionClasses,
+    Topology,
 };
 use causeway_fastpath::FastPath;
 use causeway_model::{
@@ -53,8 +54,12 @@ fn topology() -> Topology {
 /// A session that forwards both ways. Downlink packets of a game match a PDR of their own, with a QFI, and, with `reports`, a URR
 /// that reports start and stop.
 fn session(reports: bool) -> Plan {
-    let ue = |side| Some(UeAddress { v4: Some(UE), v6: None, side });
-    let tunnel = Some(FTeid { teid: Teid::new(0x1000).unwrap(), addr: UPF.into() });
+    Plan::install(Seid(1), rules(UE, 0x1000, reports))
+}
+
+fn rules(ue: Ipv4Addr, teid: u32, reports: bool) -> RuleSet {
+    let ue = |side| Some(UeAddress { v4: Some(ue), v6: None, side });
+    let tunnel = Some(FTeid { teid: Teid::new(teid).unwrap(), addr: UPF.into() });
     let uplink = Pdi { tunnel, ue: ue(UeSide::Source), ..Pdi::new(Interface::Access) };
     let downlink = Pdi { ue: ue(UeSide::Destination), ..Pdi::new(Interface::Core) };
     let of_game = Pdi { application: Some(ApplicationId::from("game")), ..downlink.clone() };
@@ -83,7 +88,18 @@ fn session(reports: bool) -> Plan {
     if reports {
         rules.urrs.insert(UrrId(1), urr);
     }
-    Plan::install(Seid(1), rules)
+    rules
+}
+
+fn from_gnb() -> Ingress {
+    Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None }
+}
+
+/// A small packet of a UE in its tunnel.
+fn uplink(teid: u32, ue: Ipv4Addr) -> Vec<u8> {
+    let packet = user(ue, SERVER, 100);
+    let header = prefix::without_extensions(Teid::new(teid).unwrap(), packet.len()).unwrap();
+    [&header[..], &packet].concat()
 }
 
 fn user(src: Ipv4Addr, dst: Ipv4Addr, octets: usize) -> Vec<u8> {
@@ -94,11 +110,12 @@ fn user(src: Ipv4Addr, dst: Ipv4Addr, octets: usize) -> Vec<u8> {
     user
 }
 
-/// What a data plane did: the QFI of each downlink packet with its time, and the events.
+/// What a data plane did: the QFI of each downlink packet with its time, the reports, and the changes of the class.
 #[derive(PartialEq, Debug, Default)]
 struct Seen {
     sent: Vec<(u64, Option<u8>)>,
     events: Vec<(u64, String)>,
+    changes: Vec<(u64, [String; 2])>,
 }
 
 /// Two seconds of a game, two of silence; then a second of a game again, with other applications in between.
@@ -126,14 +143,15 @@ fn play(plane: &mut dyn PacketEngine, reports: bool) -> Seen {
             seen.sent.push((millis, container.map(|container| container.qfi().value())));
         }
         if plays && millis % 20 == 0 {
-            let packet = user(UE, SERVER, 100);
-            let header = prefix::without_extensions(Teid::new(0x1000).unwrap(), packet.len()).unwrap();
-            let peer = (GNB, 2152).into();
-            let ingress = Ingress::Gtpu { local: UPF.into(), peer, tos: 0, hops: None };
             sent.clear();
-            plane.process(now, &ingress, &[&header[..], &packet].concat(), &mut sent);
+            plane.process(now, &from_gnb(), &uplink(0x1000, UE), &mut sent);
         }
         while let Some(event) = plane.poll_event() {
+            if let Event::ClassChange { session, change } = &event {
+                assert_eq!((*session, change.ue), (Seid(1), Some(IpAddr::V4(UE).into())));
+                seen.changes.push((millis, [&change.from, &change.to].map(ToString::to_string)));
+                continue;
+            }
             seen.events.push((millis, format!("{event:?}")));
             let Event::Usage { session, usage } = event else { panic!("{event:?}") };
             assert_eq!(session, Seid(1));
@@ -143,7 +161,16 @@ fn play(plane: &mut dyn PacketEngine, reports: bool) -> Seen {
             let is_start = usage.triggers.contains(UsageReportTrigger::START);
             assert_ne!(is_start, usage.triggers.contains(UsageReportTrigger::STOPT));
         }
+        let class = (1..5500).contains(&millis).then(|| plane.application_class(Seid(1)).unwrap());
+        let changed = seen.changes.last().map_or("other", |(_, [_, to])| to.as_str());
+        assert!(class.is_none_or(|class| class.to_string() == changed), "{millis}: {:?}", seen.changes);
+        if millis == 1000 {
+            let sessions = vec![("other".into(), 0), ("game".into(), 1)];
+            assert_eq!(plane.session_classes(), SessionClasses { sessions, changes: 1, unsaid: 0 });
+        }
     }
+    let classes = SessionClasses { sessions: Vec::new(), changes: 4, unsaid: 0 };
+    assert_eq!((plane.session_classes(), plane.application_class(Seid(1))), (classes, None));
     seen
 }
 
@@ -151,7 +178,7 @@ fn play(plane: &mut dyn PacketEngine, reports: bool) -> Seen {
 //         silence, and the same again, until the model is taken away.
 // Output: fast path and slow path do the same. After two windows of 300 ms the packets match the PDR of the class and carry its QFI; the
 //         SMF is told its start, with the Application ID, and its stop after the silence; the next start needs two windows again;
-//         without a model no packet matches the PDR.
+//         without a model no packet matches the PDR. Operators are told the four changes of the class, and what it is.
 #[test]
 fn a_game_gets_its_own_rules() {
     let mut fast = FastPath::new(topology(), Limits { max_sessions: 64, ..Limits::default() }).unwrap();
@@ -164,6 +191,8 @@ fn a_game_gets_its_own_rules() {
     assert_eq!((marked[first], marked.last().copied()), (4600, Some(5495)), "{marked:?}");
     let times: Vec<u64> = one.events.iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [600, 2995, 4600], "{:?}", one.events);
+    let (game, over) = (["other", "game"].map(str::to_owned), ["game", "other"].map(str::to_owned));
+    assert_eq!(one.changes, [(600, game.clone()), (2700, over.clone()), (4600, game), (5500, over)]);
     // The flow entries handle all packets while there is a model, but those two whose start is reported.
     assert_eq!(fast.fast_path_packets() + 125 + 2, slow.counters().forwarded);
 }
@@ -182,4 +211,44 @@ fn the_flow_table_follows_the_class() {
     assert!(marked(600, 2000) && marked(4600, 5500) && !marked(0, 600) && !marked(5500, 6000));
     // An application that is not known is for the slow path: the last half second, 100 packets to the UE and 25 from it.
     assert_eq!(fast.fast_path_packets() + 125, slow.counters().forwarded);
+}
+
+// Input:  300 sessions of one UE each, whose traffic becomes that of a game in one window; then they end.
+// Output: all have the class, 256 of the changes are said and the others counted; a session that ends says nothing, and none is left.
+#[test]
+fn operators_are_told_so_many_changes_in_a_second() {
+    let start = Time::from_secs(1_700_000_000);
+    let mut fast = FastPath::new(topology(), Limits { max_sessions: 512, ..Limits::default() }).unwrap();
+    let mut slow = SlowPath::new(topology(), Limits::default());
+    let planes: [&mut dyn PacketEngine; 2] = [&mut fast, &mut slow];
+    for plane in planes {
+        plane.set_applications(&game());
+        let all = || (1..=300_u32).map(|number| (Seid(number.into()), u32::from(UE) + number));
+        for (seid, ue) in all() {
+            plane
+                .apply(start, &Plan::install(seid, rules(ue.into(), 0x1000 + seid.0 as u32, false)))
+                .unwrap();
+        }
+        for millis in (0..700).step_by(10) {
+            let now = start + Span::from_millis(millis);
+            plane.advance(now);
+            let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+            for (seid, ue) in all() {
+                let ingress = Ingress::Ip { network: NetworkInstance::new("internet") };
+                plane.process(now, &ingress, &user(SERVER, ue.into(), 1000), &mut sent);
+                if millis % 100 == 0 {
+                    plane.process(now, &from_gnb(), &uplink(0x1000 + seid.0 as u32, ue.into()), &mut sent);
+                }
+            }
+        }
+        let said = std::iter::from_fn(|| plane.poll_event()).count();
+        let of = |other, game| vec![("other".into(), other), ("game".into(), game)];
+        let classes = SessionClasses { sessions: of(0, 300), changes: 300, unsaid: 44 };
+        assert_eq!((said, plane.session_classes()), (256, classes));
+        for (seid, _) in all() {
+            plane.apply(start + Span::from_millis(695), &Plan::removal(seid)).unwrap();
+        }
+        let classes = SessionClasses { sessions: of(0, 0), changes: 300, unsaid: 44 };
+        assert_eq!((plane.poll_event(), plane.session_classes()), (None, classes));
+    }
 }

@@ -139,8 +139,8 @@ impl Software for SlowPath {
         Self::record_activity(self, now, seid);
     }
 
-    fn set_class(&mut self, _: Time, seid: Seid, class: Option<u8>) {
-        Self::set_class(self, seid, class);
+    fn set_class(&mut self, now: Time, seid: Seid, class: Option<u8>) {
+        Self::set_class(self, now, seid, class);
     }
 
     fn due_sessions(&self, now: Time) -> Vec<Seid> {

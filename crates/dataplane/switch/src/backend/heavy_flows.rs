@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use causeway_dataplane::{
     Event, HeavyFlow, HeavyHitter, HeavyHitterCounts, HeavyHitterList, HeavyHitterSettings, Threshold,
 };
+use causeway_traffic::EventBudget;
 use causeway_traffic::heavy::MAX_LISTED;
 use causeway_types::{Direction, IpNet, Seid, Span, Time};
 
@@ -20,11 +21,8 @@ use super::sessions::Sessions;
 use crate::Count;
 use crate::heavy_hitters::WINDOW;
 
-/// Changes in a second, at most, as in software; further ones are not said, and counted.
-const CHANGES_PER_SECOND: u32 = 256;
-
 /// The most sessions whose counters are read in a window in search of heavy ones.
-pub(super) const MOST_SWEPT: usize = if cfg!(test) { 4 } else { 500 };
+const MOST_SWEPT: usize = 500;
 
 /// A session's packets in a direction.
 pub(super) type FlowId = (Seid, Direction);
@@ -70,9 +68,9 @@ pub(super) struct HeavyFlows {
     /// When the next sessions are swept at the earliest, and the last one of before.
     next_sweep: Time,
     last_swept: Option<Seid>,
+    most_swept: usize,
     changes: VecDeque<Event>,
-    /// The second in which changes are counted, and their number.
-    second: (Time, u32),
+    budget: EventBudget,
     counts: HeavyHitterCounts,
     found_by_reading: u64,
 }
@@ -89,8 +87,9 @@ impl HeavyFlows {
             listed: 0,
             next_sweep: Time::default(),
             last_swept: None,
+            most_swept: MOST_SWEPT,
             changes: VecDeque::new(),
-            second: (Time::default(), 0),
+            budget: EventBudget::default(),
             counts: HeavyHitterCounts::default(),
             found_by_reading: 0,
         }
@@ -237,15 +236,21 @@ impl HeavyFlows {
         let last = self.last_swept.take();
         let mut seids: Vec<Seid> =
             with_rules.map(|(seid, _)| seid).filter(|seid| last.is_none_or(|last| *seid > last)).collect();
-        if seids.len() > MOST_SWEPT {
-            seids.select_nth_unstable(MOST_SWEPT);
-            seids.truncate(MOST_SWEPT);
+        if seids.len() > self.most_swept {
+            seids.select_nth_unstable(self.most_swept);
+            seids.truncate(self.most_swept);
             self.last_swept = seids.iter().max().copied();
         }
         for seid in &seids {
             [Direction::Uplink, Direction::Downlink].into_iter().for_each(|it| self.watch(now, (*seid, it)));
         }
         !seids.is_empty()
+    }
+
+    /// Sweeps so many sessions together, at most.
+    #[cfg(test)]
+    pub(super) const fn set_most_swept(&mut self, most: usize) {
+        self.most_swept = most;
     }
 
     /// The next change of the list.
@@ -262,15 +267,10 @@ impl HeavyFlows {
     }
 
     fn say(&mut self, now: Time, hitter: HeavyHitter, is_over: bool) {
-        let (begin, said) = &mut self.second;
-        if now.since(*begin) >= Span::from_secs(1) {
-            (*begin, *said) = (now, 0);
-        }
-        if *said >= CHANGES_PER_SECOND {
+        if self.budget.take(now) {
+            self.changes.push_back(Event::HeavyHitter { hitter: Box::new(hitter), is_over });
+        } else {
             self.counts.unsaid += 1;
-            return;
         }
-        *said += 1;
-        self.changes.push_back(Event::HeavyHitter { hitter: Box::new(hitter), is_over });
     }
 }

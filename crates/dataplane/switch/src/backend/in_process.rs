@@ -5,13 +5,13 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Settings,
-    SwitchState, Topology, Transmit,
+    HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, SessionClasses,
+    Settings, SwitchState, Topology, Transmit,
 };
-use causeway_model::Applications;
+use causeway_model::{ApplicationId, Applications};
 use causeway_packet::{UserPacket, gtpu};
 use causeway_slowpath::Limits;
-use causeway_types::{Span, Time, WallClock};
+use causeway_types::{Seid, Span, Time, WallClock};
 
 use super::compile_session::LookupKey;
 use super::drop_reason::reason_of;
@@ -22,7 +22,7 @@ use super::switch::Switch;
 use crate::Count;
 use crate::driver::{FaultInjector, Program, SwitchDriver, SwitchPart};
 use crate::model::upf::{self, UnknownProgram, Upf};
-use crate::model::{Model, Pipeline};
+use crate::model::{Model, PassCounters, Pipeline};
 
 /// Why the UPF cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -216,6 +216,14 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
         self.switch.heavy_hitters(now)
     }
 
+    fn session_classes(&self) -> SessionClasses {
+        self.switch.session_classes()
+    }
+
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        self.switch.application_class(session)
+    }
+
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         self.switch.set_host_reachability(host);
     }
@@ -252,7 +260,9 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
     }
 
     fn switch_state(&self) -> Option<SwitchState> {
-        Some(self.switch.state())
+        let mut state = self.switch.state();
+        state.events.extend(self.switch.driver_ref().passes().iter().flat_map(PassCounters::named));
+        Some(state)
     }
 }
 
@@ -310,6 +320,11 @@ pub trait WithPorts: SwitchDriver {
 
     /// Counters by index, with their present values; zero for those that do not exist.
     fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count>;
+
+    /// What packets have asked for besides leaving; `None`: the driver cannot tell.
+    fn passes(&self) -> Option<PassCounters> {
+        None
+    }
 }
 
 impl<P: Pipeline> WithPorts for Model<P> {
@@ -324,6 +339,10 @@ impl<P: Pipeline> WithPorts for Model<P> {
     fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count> {
         let count = |index: &u32| self.state().indexed_count(counter, *index).unwrap_or_default();
         indices.iter().map(count).collect()
+    }
+
+    fn passes(&self) -> Option<PassCounters> {
+        Some(Self::passes(self))
     }
 }
 

@@ -99,6 +99,10 @@ impl<D> Requests<D> {
         &mut self.driver
     }
 
+    pub(super) const fn driver_ref(&self) -> &D {
+        &self.driver
+    }
+
     /// Requests that failed because the switch was unreachable.
     pub(super) const fn unavailable(&self) -> u64 {
         self.unavailable

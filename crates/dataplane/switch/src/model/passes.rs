@@ -1,6 +1,7 @@
 //! What a packet asks for besides leaving: another pass through ingress, a truncated copy, a digest. Each has a bound that
 //! the program states, and a counter.
 
+use causeway_dataplane::NamedCounter;
 use thiserror::Error;
 
 use super::QueuedPacket;
@@ -109,6 +110,24 @@ pub struct PassCounters {
     pub digests_lost: u64,
     /// Packets that were dropped since the program asked for more than it may.
     pub refused: u64,
+}
+
+impl PassCounters {
+    /// With their names for operators.
+    pub fn named(&self) -> impl Iterator<Item = NamedCounter> {
+        [
+            ("model_resubmissions", self.resubmitted),
+            ("model_recirculations", self.recirculated),
+            ("model_mirrored_copies", self.mirrored),
+            ("model_egress_copies", self.copied),
+            ("model_truncated_copies", self.truncated),
+            ("model_digests", self.digests),
+            ("model_lost_digests", self.digests_lost),
+            ("model_refused_packets", self.refused),
+        ]
+        .into_iter()
+        .map(|(name, value)| NamedCounter { name, value })
+    }
 }
 
 /// A message from the packet path to the controller.

@@ -39,14 +39,11 @@ use std::collections::VecDeque;
 
 use causeway_types::{Span, Time};
 
-use crate::{ConfigError, Key, Outcome, Random, Sliding, Statistics, UnitSampler};
+use crate::{ConfigError, EventBudget, Key, Outcome, Random, Sliding, Statistics, UnitSampler};
 use list::List;
 
 pub use list::MAX_LISTED;
 pub use settings::{FlowKind, HeavyHitterKeys, HeavyHitterSettings, Threshold};
-
-/// Changes in a second, at most; further ones are not said, and counted.
-const CHANGES_PER_SECOND: u32 = 256;
 
 /// Packets that are looked at together: one bit of a word for each.
 const TOGETHER: usize = u64::BITS as usize;
@@ -120,8 +117,7 @@ pub struct HeavyHitters<T> {
     changes: VecDeque<Change<T>>,
     /// When the list is looked at again; `None`: it is empty.
     next_look: Option<Time>,
-    /// The second in which changes are counted, and their number.
-    second: (Time, u32),
+    budget: EventBudget,
     counts: HeavyHitterCounts,
 }
 
@@ -140,7 +136,7 @@ impl<T: Clone> HeavyHitters<T> {
             list: List::new(settings.window),
             changes: VecDeque::new(),
             next_look: None,
-            second: (Time::default(), 0),
+            budget: EventBudget::default(),
             counts: HeavyHitterCounts::default(),
         })
     }
@@ -295,16 +291,11 @@ impl<T: Clone> HeavyHitters<T> {
     }
 
     fn say(&mut self, now: Time, change: Change<T>) {
-        let (begin, said) = &mut self.second;
-        if now.since(*begin) >= Span::from_secs(1) {
-            (*begin, *said) = (now, 0);
-        }
-        if *said >= CHANGES_PER_SECOND {
+        if self.budget.take(now) {
+            self.changes.push_back(change);
+        } else {
             self.counts.unsaid += 1;
-            return;
         }
-        *said += 1;
-        self.changes.push_back(change);
     }
 }
 

@@ -9,11 +9,11 @@ use std::task::{Poll, Waker};
 use causeway_dataplane::{
     Applied, ApplyError, BlockedAddresses, Capabilities, Counters, Dataplane, Disposition, DropReason,
     Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, MemoryLosses, NamedCounter,
-    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionState, Settings, Topology,
-    Transmit, TransmitQueue,
+    PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionClasses, SessionState,
+    Settings, Topology, Transmit, TransmitQueue,
 };
 use causeway_memory::{ExternalMemory, Failure, Local, Model, Place, QueuePair};
-use causeway_model::Applications;
+use causeway_model::{ApplicationId, Applications};
 use causeway_packet::Batch;
 use causeway_slowpath::lease::may_change_lookup;
 use causeway_slowpath::{Limits, SlowPath};
@@ -594,6 +594,14 @@ impl<M: Awaited> Dataplane for XPlane<M> {
 
     fn set_waker(&mut self, waker: Waker) {
         self.pipeline.memory_mut().set_waker(waker);
+    }
+
+    fn session_classes(&self) -> SessionClasses {
+        self.slow_path.session_classes()
+    }
+
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        self.slow_path.application_class(session)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, UdpSocket};
 
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, Cause, CreateFar, CreatePdr, CreateQer, CreateUrr,
+    ApplicationId, ApplyAction, AssociationSetupRequest, Cause, CreateFar, CreatePdr, CreateQer, CreateUrr,
     DestinationInterface, FTeid, ForwardingParameters, GateStatus, Mbr, MeasurementMethod, Message,
     NetworkInstance, NodeId, Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp,
     RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
@@ -31,6 +31,8 @@ pub struct Smf {
     pub address: Ipv4Addr,
     sequence: u32,
     sessions: u32,
+    /// The Application ID of a PDR of sessions that come.
+    pub application: Option<&'static str>,
 }
 
 impl Smf {
@@ -39,7 +41,7 @@ impl Smf {
         let socket = UdpSocket::bind((address, 8805)).unwrap();
         socket.connect((upf, 8805)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut smf = Self { socket, address, sequence: 0, sessions: 0 };
+        let mut smf = Self { socket, address, sequence: 0, sessions: 0, application: None };
         let stamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
         let setup = AssociationSetupRequest::new(NodeId::Ip(address.into()), stamp);
         smf.send(setup.into(), None);
@@ -154,6 +156,7 @@ impl Smf {
         let dnn = causeway_types::NetworkInstance::new("internet");
         let of_all = |pdr| CreatePdr { qer_ids: [QerId(1)].into(), urr_ids: [UrrId(1)].into(), ..pdr };
         let ue_address = |destination| UeIpAddress { ipv4: Some(ue), destination, ..UeIpAddress::default() };
+        let application = self.application.map(|id| ApplicationId(id.as_bytes()));
         let (mut pdrs, mut fars) = (Vec::new(), Vec::new());
         for id in [1, 2] {
             let pdi = Pdi {
@@ -161,6 +164,7 @@ impl Smf {
                 network_instance: Some(NetworkInstance::from(&dnn)),
                 ue_ip_addresses: [ue_address(id == 2)].into(),
                 qfis: [Qfi::new(9).unwrap()].into(),
+                application_id: application.filter(|_| id == 2),
                 ..Pdi::new(SourceInterface::Access)
             };
             pdrs.push(of_all(CreatePdr {

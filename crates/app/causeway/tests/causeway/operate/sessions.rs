@@ -1,6 +1,6 @@
 //! `causeway sessions` and `causeway session`.
 
-use super::{Operated, ended, ue};
+use super::{GNB, Operated, ended, ue};
 
 /// The UEs that `causeway sessions` lists.
 fn ues(of: &Operated, args: &[&str]) -> Vec<String> {
@@ -96,4 +96,30 @@ fn a_session_that_is_not_there_is_an_error() {
     let (code, _, error) = ended(&output);
     assert_eq!(code, Some(2));
     assert!(error.contains("expected an address of a UE or a SEID of the UPF"), "{error}");
+}
+
+// Input:  a model of classes; a session without a PDR of a class, then one with such a PDR, and no traffic.
+// Output: the latter has the class of other traffic, by `session` and `sessions`, in text and as JSON; the former none.
+#[test]
+fn the_class_of_a_session_is_shown() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../experiment/src/gaming/models/1000.json");
+    let mut of = Operated::with_keys(1, &format!("  traffic: {{classes: {{model: {model}}}}}\n"));
+    assert!(of.text(&["sessions"]).lines().next().unwrap().ends_with("FOR"));
+    of.smf.application = Some("cloud-gaming");
+    let session = of.smf.establish_whole(ue(1), "001010000000001", GNB);
+    let (without, with) = (of.seid(0), format!("{:#x}", session.seid.0));
+    let is_shown = |seid: &str| {
+        let text = of.text(&["session", seid]);
+        text.lines().any(|line| line.starts_with("application class ") && line.ends_with(" other"))
+    };
+    assert_eq!((is_shown(&without), is_shown(&with)), (false, true));
+    let class = |seid| of.json(&["session", seid])["class"].clone();
+    assert_eq!((class(&without), class(&with)), (serde_json::Value::Null, "other".into()));
+    let listed = of.text(&["sessions"]);
+    assert!(listed.lines().next().unwrap().ends_with("CLASS"), "{listed}");
+    let last = |seid: &str| {
+        let line = listed.lines().find(|line| line.starts_with(seid)).unwrap();
+        line.split_whitespace().last().unwrap().to_owned()
+    };
+    assert_eq!((last(&without).as_str(), last(&with).as_str()), ("-", "other"), "{listed}");
 }

@@ -81,6 +81,11 @@ metrics! {
         "Times that a flow became heavy since heavy hitters are looked for";
     HEAVY_HITTERS_LOST: Counter "causeway_heavy_hitters_lost" ["what"] "flows",
         "Heavy hitters of which something was lost: unlisted, since 1024 were listed; unsaid, since 256 events were in a second";
+    CLASS_SESSIONS: Gauge "causeway_application_class_sessions" ["class"] "sessions",
+        "Sessions whose traffic is measured, by its application class now; none unless upf.traffic.classes.model is set";
+    CLASS_CHANGES: Counter "causeway_application_class_changes" [] "changes", "Changes of the application class of a session";
+    CLASS_CHANGES_UNSAID: Counter "causeway_application_class_changes_unsaid" [] "changes",
+        "Those of them without an event, since 256 events were in a second";
     PLACED_RULES: Gauge "causeway_hybrid_rules" ["place"] "rules",
         "Directions of sessions by place: software, switch, or moving between; 0 unless upf.dataplane is hybrid";
     RULE_MOVES: Counter "causeway_hybrid_moves" ["move"] "rules",

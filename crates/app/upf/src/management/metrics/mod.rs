@@ -184,6 +184,7 @@ impl Exposition {
         writer.family(&metric::STAGE_PACKETS, stages)?;
         writer.single(&metric::UNROUTABLE_PACKETS, self.snapshot.unroutable)?;
         self.heavy_hitters(writer)?;
+        self.application_classes(writer)?;
         self.rule_placement(writer)?;
         self.cold_storage(writer)?;
         self.memory_losses(writer)?;
@@ -206,6 +207,16 @@ impl Exposition {
         writer.single(&metric::HEAVY_HITTERS_FOUND, list.counts.detector.reports)?;
         let lost = [("unlisted", list.counts.unlisted), ("unsaid", list.counts.unsaid)];
         writer.family(&metric::HEAVY_HITTERS_LOST, lost.map(|(what, count)| (label("what", what), count)))
+    }
+
+    /// A model has at most 16 classes.
+    fn application_classes(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let classes = &self.snapshot.classes;
+        let sessions =
+            classes.sessions.iter().map(|(class, count)| (label("class", class.to_string()), *count));
+        writer.family(&metric::CLASS_SESSIONS, sessions)?;
+        writer.single(&metric::CLASS_CHANGES, classes.changes)?;
+        writer.single(&metric::CLASS_CHANGES_UNSAID, classes.unsaid)
     }
 
     fn rule_placement(&self, writer: &mut Writer<'_>) -> fmt::Result {

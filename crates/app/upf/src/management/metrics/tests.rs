@@ -3,6 +3,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use causeway_dataplane::SessionClasses;
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::{Port, QosFlowPort};
@@ -35,7 +36,10 @@ fn exposition() -> Exposition {
         Snapshot { stages: vec![NamedCounter { name: "flow_table", value: 3 }], ..Snapshot::default() };
     snapshot.counters.gtpu_received.count(100);
     snapshot.counters.count_drop(DropReason::UnknownTeid);
-    let workers = vec![snapshot, Snapshot { handed: 7, ..Snapshot::default() }];
+    let sessions = vec![("other".into(), 4), ("game".into(), 2)];
+    snapshot.classes = SessionClasses { sessions, changes: 9, unsaid: 1 };
+    let other = Snapshot { handed: 7, classes: snapshot.classes.clone(), ..Snapshot::default() };
+    let workers = vec![snapshot, other];
     let latency =
         HistogramStatus { sum: 0.75, count: 3, buckets: vec![(0.25, 2), (0.5, 0), (f64::INFINITY, 1)] };
     let n4 = N4Status {
@@ -83,6 +87,10 @@ fn every_figure_is_there_from_the_start() {
             "causeway_buffered_packets 0",
             "causeway_fastpath_packets_total{by=\"flow_table\"} 3",
             "causeway_fastpath_packets_total{by=\"slow_path\"} 0",
+            "causeway_application_class_sessions{class=\"game\"} 4",
+            "causeway_application_class_sessions{class=\"other\"} 8",
+            "causeway_application_class_changes_total 18",
+            "causeway_application_class_changes_unsaid_total 2",
             "causeway_worker_packets_total{worker=\"0\"} 1",
             "causeway_worker_handed_packets_total{worker=\"1\"} 7",
             "causeway_worker_sessions{worker=\"1\"} 0",

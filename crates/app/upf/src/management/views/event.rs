@@ -73,6 +73,18 @@ pub enum EventView {
         #[serde(flatten)]
         hitter: HeavyHitterView,
     },
+    /// The application class of a session's traffic has changed.
+    ClassChange {
+        /// The UPF's SEID.
+        seid: String,
+        /// The UE: an IPv4 address, or an IPv6 prefix of 64 bits; absent if no rule names one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ue: Option<String>,
+        /// The class before.
+        from: String,
+        /// The class from now on.
+        to: String,
+    },
     /// The client was too slow: events before this one are missing.
     Lost {
         /// How many.
@@ -94,6 +106,7 @@ impl EventView {
             Self::ReportSent { .. } => "report_sent",
             Self::HeavyHitter { .. } => "heavy_hitter",
             Self::HeavyHitterOver { .. } => "heavy_hitter_over",
+            Self::ClassChange { .. } => "class_change",
             Self::Lost { .. } => "lost",
         }
     }

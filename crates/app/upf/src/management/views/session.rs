@@ -31,6 +31,9 @@ pub struct SessionView {
     /// Tunnels to gNBs and other UPFs, as `teid@address`.
     #[serde(default)]
     pub peers: Vec<String>,
+    /// The application class of its traffic; absent if the traffic is not measured, as none of its PDRs names a class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// The number of rules of each kind.
     pub rules: RuleCounts,
 }

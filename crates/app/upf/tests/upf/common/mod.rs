@@ -108,6 +108,40 @@ impl Running {
     pub fn metric(&self, series: &str) -> f64 {
         metric(&self.daemon, series)
     }
+
+    /// Listens to events from now on.
+    pub fn events(&self) -> EventStream {
+        EventStream::of(&self.daemon)
+    }
+}
+
+/// The stream of events.
+pub struct EventStream {
+    stream: TcpStream,
+    told: String,
+}
+
+impl EventStream {
+    pub fn of(daemon: &Daemon) -> Self {
+        let at = daemon.management_addresses()[0];
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
+        let mut events = Self { stream, told: String::new() };
+        events.read_until("200 OK");
+        events
+    }
+
+    /// Waits until this was told; all that was told so far.
+    pub fn read_until(&mut self, what: &str) -> String {
+        let mut part = [0; 4096];
+        while !self.told.contains(what) {
+            let octets = self.stream.read(&mut part).unwrap();
+            assert!(octets > 0, "{}", self.told);
+            self.told.push_str(&String::from_utf8_lossy(&part[..octets]));
+        }
+        self.told.clone()
+    }
 }
 
 /// Fetches a page of the management server: the status line and headers, and the body.

@@ -5,10 +5,10 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Event, GtpuPath, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Plan, PlanId, PollApplied, Settings,
+    HeavyHitterSettings, HostReachability, Plan, PlanId, PollApplied, SessionClasses, Settings,
 };
-use causeway_model::Applications;
-use causeway_types::{Span, Time, WallClock};
+use causeway_model::{ApplicationId, Applications};
+use causeway_types::{Seid, Span, Time, WallClock};
 
 use super::Switch;
 use crate::backend::operation::{Operation, Progress};
@@ -106,6 +106,15 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn heavy_hitters(&self, _: Time) -> Option<HeavyHitterList> {
         self.heavy.list_of_flows()
+    }
+
+    /// The software has the class of each session, also of those that the switch measures: the one whose rules are in force.
+    fn session_classes(&self) -> SessionClasses {
+        self.software.session_classes()
+    }
+
+    fn application_class(&self, session: Seid) -> Option<ApplicationId> {
+        self.software.application_class(session)
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {

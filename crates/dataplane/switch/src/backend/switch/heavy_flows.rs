@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::HeavyHitterSettings;
-use causeway_model::UeAddress;
+use causeway_slowpath::ue_address;
 use causeway_types::{Direction, IpNet, PdrId, Seid, Time};
 
 use super::Switch;
@@ -56,11 +56,7 @@ impl<D: SwitchDriver> Switch<D> {
             let first = pdr.and_then(|pdr| rules.pdrs.get(&pdr));
             first.into_iter().chain(rules.pdrs.values())
         });
-        let address = |UeAddress { v4, v6, .. }: UeAddress| {
-            let v6 = || v6.and_then(|net| IpNet::new(net.network().into(), 64).ok());
-            v4.map(|ip| IpNet::from(std::net::IpAddr::V4(ip))).or_else(v6)
-        };
-        let mut known = all.filter_map(|pdr| address(pdr.pdi.ue?));
+        let mut known = all.filter_map(ue_address);
         known.next().unwrap_or_else(|| IpNet::from(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
     }
 

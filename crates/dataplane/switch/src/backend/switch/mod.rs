@@ -225,6 +225,11 @@ impl<D: SwitchDriver> Switch<D> {
         self.requests.driver()
     }
 
+    /// The same, for queries.
+    pub(super) const fn driver_ref(&self) -> &D {
+        self.requests.driver_ref()
+    }
+
     /// The number of sessions, and of rule numbers including those that have not retired.
     pub fn len(&self) -> (usize, usize) {
         self.sessions.len()
@@ -502,6 +507,10 @@ mod observed {
 
         pub(in crate::backend) fn free_meters(&self) -> [usize; 2] {
             self.allocator.free_meters()
+        }
+
+        pub(in crate::backend) const fn set_most_swept(&mut self, most: usize) {
+            self.heavy.set_most_swept(most);
         }
 
         pub(in crate::backend) const fn set_drain(&mut self, drain: Span) {

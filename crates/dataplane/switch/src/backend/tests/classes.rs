@@ -1,10 +1,13 @@
 //! Application classes: sessions that the switch measures, on the model, beside the slow path, which measures itself.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use causeway_dataplane::{ApplyError, Dataplane, Disposition, Egress, Event, PacketEngine, Plan};
+use causeway_dataplane::{
+    ApplyError, Dataplane, Disposition, Egress, Event, PacketEngine, Plan, SessionClasses,
+};
 use causeway_model::{
     ApplicationId, Applications, PacketRates, Pdi, Pdr, Qer, RuleSet, TrafficClasses, Usage,
 };
@@ -16,7 +19,9 @@ use causeway_types::{
     PdrId, Precedence, QerId, Qfi, ReportingTriggers, Seid, Span, Time, UrrId, UsageReportTrigger,
 };
 
-use super::fixture::{events, from_gnb, from_network, hip4, reply, request, session, slow_path, topology};
+use super::fixture::{
+    events, from_gnb, from_network, hip4, reply, request, session, slow_path, topology, ue,
+};
 use crate::Count;
 use crate::backend::in_process::WithPorts;
 use crate::backend::local_model::parts;
@@ -116,6 +121,8 @@ fn play(plane: &mut dyn PacketEngine, number: u64, ue: u8, octets: usize) -> Vec
 struct Told {
     traffic: Vec<(String, u16, bool)>,
     octets: BTreeMap<u32, u64>,
+    /// What operators were told: the former class and the new one.
+    classes: Vec<[String; 2]>,
 }
 
 impl Told {
@@ -126,6 +133,11 @@ impl Told {
 
     fn listen(&mut self, plane: &mut dyn PacketEngine) {
         for event in events(plane) {
+            if let Event::ClassChange { session, change } = &event {
+                assert_eq!((*session, change.ue), (Seid(1), Some(IpAddr::V4(ue(0)).into())));
+                self.classes.push([&change.from, &change.to].map(ToString::to_string));
+                continue;
+            }
             let Event::Usage { usage, .. } = event else { panic!("{event:?}") };
             for usage in usage {
                 let detected = usage.detected.as_ref().unwrap();
@@ -190,6 +202,9 @@ fn compared(contract: &Contract) {
     // No timer has ended the call on the switch: its first packet after the silence is of it.
     let [_, call, _, stopped] = told.clone();
     assert_eq!(on_switch.1.traffic, [&told[..], &[call, stopped]].concat());
+    let classes =
+        [["other", "game"], ["game", "call"], ["call", "other"]].map(|change| change.map(str::to_owned));
+    assert_eq!((&on_switch.1.classes[..], &in_software.1.classes[..]), (&classes[..], &classes[..]));
     // Each octet counts for the URR of the PDR that its packet has matched.
     let octets = |qfi: u8, seen: &[Vec<u8>]| {
         let of = |(number, window): (usize, &Vec<u8>)| {
@@ -210,6 +225,7 @@ fn compared(contract: &Contract) {
 //         small ones, eight of silence, and one more.
 // Output: from the third window on the packets of a game have its QFI, those of a call likewise, and after the silence none; on the switch
 //         from the second packet of the window on. Start and stop are reported as by the slow path, and once more for the first packet after the silence. Each octet is in the report of the URR whose PDR its packet matched.
+//         Operators are told the same three changes of the class.
 #[test]
 fn the_switch_measures_as_the_slow_path() {
     compared(&profiles::HIP4);
@@ -266,12 +282,21 @@ fn play_all(plane: &mut dyn PacketEngine, windows: Range<u64>, ue: u8, octets: u
     windows.map(|number| *play(plane, number, ue, octets).last().unwrap()).collect()
 }
 
+/// The changes of classes that operators are told.
+fn changes(plane: &mut dyn PacketEngine) -> Vec<[String; 2]> {
+    let names = |event| match event {
+        Event::ClassChange { change, .. } => Some([&change.from, &change.to].map(ToString::to_string)),
+        _ => None,
+    };
+    events(plane).into_iter().filter_map(names).collect()
+}
+
 fn notices(upf: &mut InProcess) -> Vec<Notice> {
     std::iter::from_fn(|| upf.switch().poll_notice()).collect()
 }
 
 // Input:  a switch whose copies are all lost, with readings of its counters each 20 ms.
-// Output: the class of the session is found by reading, and counted so.
+// Output: the class of the session is found by reading, and counted so. Operators are told all the same, and how many sessions have it.
 #[test]
 fn a_lost_copy_is_found_by_reading() {
     let program = with_classes(&profiles::HIP4);
@@ -282,14 +307,18 @@ fn a_lost_copy_is_found_by_reading() {
     upf.set_applications(&applications(&["game"]));
     upf.apply(window(0), &Plan::install(Seid(1), player(0))).unwrap();
     assert_eq!(play_all(&mut upf, 0..4, 0, 1000), [OTHER, OTHER, GAME, GAME]);
+    let sessions = vec![("other".into(), 0), ("game".into(), 1)];
+    assert_eq!(upf.session_classes(), SessionClasses { sessions, changes: 1, unsaid: 0 });
+    assert_eq!(upf.application_class(Seid(1)), Some("game".into()));
     assert_eq!(play_all(&mut upf, 4..8, 0, 100), [GAME, GAME, OTHER, OTHER]);
+    assert_eq!(changes(&mut upf), [["other", "game"], ["game", "other"]]);
     let counts = upf.switch().statistics();
     assert_eq!((counts.class_changes, counts.class_changes_found_by_reading), (2, 2));
 }
 
 // Input:  a session that plays under a model with class `game`; then under one that has `call` instead, for the same packets; then under one with windows of 300 ms.
 // Output: the switch says `game`; with the second model the session is of other traffic, until its windows have ended four times, then `call`. The third
-//         does not fit: the operator is told why, and the software measures the session, whose packets it has.
+//         does not fit: the operator is told why, and the software measures the session, whose packets it has. A change of the class is told with each.
 #[test]
 fn a_model_is_replaced() {
     let mut upf = on_switch(&with_classes(&profiles::HIP4));
@@ -297,9 +326,11 @@ fn a_model_is_replaced() {
     upf.apply(window(0), &Plan::install(Seid(1), player(0))).unwrap();
     assert_eq!(play_all(&mut upf, 0..4, 0, 1000), [OTHER, OTHER, GAME, GAME]);
     assert_eq!(register(&mut upf, 0), 1);
+    assert_eq!(changes(&mut upf), [["other", "game"]]);
     upf.set_applications(&applications(&["call"]));
     assert_eq!(play_all(&mut upf, 4..9, 0, 1000), [OTHER; 5]);
     assert_eq!(register(&mut upf, 0), 0);
+    assert_eq!(changes(&mut upf), [["game", "other"]]);
     assert_eq!(play_all(&mut upf, 9..13, 0, 1000)[2..], [CALL, CALL]);
     assert_eq!(upf.switch().session(1).measured.map(|measured| measured.class), Some(1));
     assert_eq!(notices(&mut upf), []);
@@ -309,12 +340,14 @@ fn a_model_is_replaced() {
     let [Notice::Model { reason }] = &notices(&mut upf)[..] else { panic!("the operator is not told") };
     assert!(reason.contains("windows of 300 ms"), "{reason}");
     assert_eq!(upf.switch().session(1).measured, None);
+    assert_eq!(changes(&mut upf), [["other", "call"], ["call", "other"], ["other", "call"]]);
     let counts = upf.switch().statistics();
     assert_eq!((counts.sessions_classified_in_software, counts.sessions_without_class_place), (1, 0));
     assert!(upf.switch().software().counters().forwarded > 40);
     // It fits again: the switch measures anew.
     upf.set_applications(&applications(&["game"]));
     assert_eq!(play_all(&mut upf, 17..26, 0, 1000)[6..], [GAME; 3]);
+    assert_eq!(changes(&mut upf), [["call", "other"], ["other", "game"]]);
     assert!(upf.switch().session(1).measured.is_some());
 }
 
@@ -379,7 +412,7 @@ fn software_knows_the_qfi_behind_a_pdr_of_an_application() {
 }
 
 // Input:  a session that plays, and a switch that restarts empty.
-// Output: it is of other traffic then, as the switch knows no more, and of its class after two windows.
+// Output: it is of other traffic then, as the switch knows no more, and of its class after two windows; operators are told.
 #[test]
 fn a_restarted_switch_measures_anew() {
     let mut upf = on_switch(&with_classes(&profiles::HIP4));
@@ -389,6 +422,7 @@ fn a_restarted_switch_measures_anew() {
     upf.switch().driver().restart(window(4));
     upf.advance(window(4));
     assert_eq!(play_all(&mut upf, 4..8, 0, 1000), [OTHER, OTHER, GAME, GAME]);
+    assert_eq!(changes(&mut upf), [["other", "game"], ["game", "other"], ["other", "game"]]);
 }
 
 // Input:  a program without application classes; a session with PDRs of classes. One with them, and a PDR of an application that is not known.

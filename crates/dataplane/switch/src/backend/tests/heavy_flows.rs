@@ -14,7 +14,7 @@ use super::fixture::{
     START, events, from_gnb, from_network, hip4, reply, request, session, slow_path, topology, ue,
 };
 use crate::backend::InProcess;
-use crate::backend::heavy_flows::{HeavyFlows, MOST_SWEPT};
+use crate::backend::heavy_flows::HeavyFlows;
 use crate::backend::local_model::parts;
 use crate::driver::Program;
 use crate::heavy_hitters::{WINDOW, are_found_by};
@@ -153,7 +153,8 @@ fn a_lost_copy_is_found_by_reading() {
     let mut upf =
         InProcess::with_driver(WithoutCopies(model), &program, topology(), Limits::default()).unwrap();
     upf.switch().set_counter_interval(Span::from_millis(20));
-    let ues = 3 * u8::try_from(MOST_SWEPT).unwrap();
+    upf.switch().set_most_swept(4);
+    let ues = 12;
     begin(&mut upf, ues);
     let last = [(ues - 1, Direction::Downlink, 5)];
     send(&mut upf, 0..6000, &last);

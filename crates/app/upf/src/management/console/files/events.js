@@ -17,6 +17,7 @@ const KINDS = {
   report_sent: ['Session report sent', 'plain'],
   heavy_hitter: ['Heavy hitter', 'bad'],
   heavy_hitter_over: ['Heavy hitter over', 'plain'],
+  class_change: ['Application class', 'plain'],
   lost: ['Events lost', 'bad'],
 };
 
@@ -26,6 +27,7 @@ let seen = 0;
 let flow = { kind: 'unknown', word: 'not connected' };
 
 function detail(event) {
+  if (event.event === 'class_change') return [`${event.to}, before ${event.from}: `, link(`sessions/${event.seid}`, {}, event.ue ?? `SEID ${event.seid}`)];
   if (event.seid) return link(`sessions/${event.seid}`, {}, `SEID ${event.seid}`);
   if (event.node_id) return link('sessions', { smf: event.node_id }, event.node_id);
   if (event.peer) return event.peer;

@@ -67,6 +67,7 @@ export function render(main, query, signal, seid) {
     sync(facts, [
       fact('UE', session.ue.join(', ') || '–'), ...users,
       fact('DNN', session.network_instances.join(', ') || '–'), session.slice ? fact('S-NSSAI', session.slice) : '',
+      session.class ? fact('Application class', session.class) : '',
       fact('PDU session type', session.pdu_session_type === 'ip' ? 'IP' : 'Ethernet'),
       fact('SMF', link('sessions', { smf: session.node_id }, session.node_id)),
       fact('SMF SEID', h('code', {}, session.cp_seid), ` at ${session.cp_address}`),
