@@ -47,8 +47,8 @@ impl FastPath {
         let applied =
             if self.hand_over(now, plan) { Ok(Applied::default()) } else { self.apply_active(now, plan) };
         if applied.is_ok() {
-            self.update_candidate(plan);
             since.into_iter().for_each(|since| self.learn_profile(since, plan));
+            self.update_candidate(now, plan);
         }
         self.limit_active(now);
         applied

@@ -2,7 +2,8 @@ use std::sync::{Arc, Mutex};
 
 use causeway_cold::{ColdFile, ColdStore, MemoryStore, StoreFaults};
 use causeway_dataplane::{ApplyError, BackendError, ColdStorageState, DropReason};
-use causeway_types::Span;
+use causeway_model::{DirectionalLimit, UrrPart};
+use causeway_types::{Precedence, Span};
 
 use super::*;
 use crate::ColdNotice;
@@ -36,7 +37,7 @@ fn pass(plane: &mut FastPath, until: Time) {
 }
 
 /// Three sessions of one profile; the second and third have had a packet 10 s after the first was established. They are idle since, and
-/// in cold storage.
+/// in cold storage. The first has had one 90 s later.
 fn idle(plane: &mut FastPath) {
     let mut templates = Templates::default();
     establish(plane, &mut templates, 3);
@@ -45,6 +46,7 @@ fn idle(plane: &mut FastPath) {
     }
     pass(plane, at(30));
     assert_eq!((state(plane).cold, state(plane).evictions), (0, 0));
+    assert_eq!(downlink(plane, 1, at(100)), Disposition::Forwarded);
     pass(plane, at(120));
     assert_eq!((state(plane).cold, state(plane).in_memory, state(plane).evictions), (2, 1, 2));
     assert_eq!((plane.slow_path.sessions(), plane.leases.len(), plane.counters().sessions), (1, 1, 3));
@@ -69,10 +71,10 @@ fn idle_sessions_move_to_the_store_and_back() {
     assert_eq!(downlink(&mut plane, 2, at(131)), Disposition::Forwarded);
     assert_eq!(plane.fast_path_packets(), 1);
     pass(&mut plane, at(300));
-    assert_eq!((state(&plane).cold, state(&plane).evictions), (2, 3));
+    assert_eq!((state(&plane).cold, state(&plane).evictions), (3, 4));
     assert_eq!(end(&mut plane, 2, at(310)), (3 * PACKET, Some(at(10)), Some(at(131))));
     assert_eq!(end(&mut plane, 3, at(310)), (PACKET, Some(at(10)), Some(at(10))));
-    assert_eq!((state(&plane).cold, state(&plane).loads, state(&plane).load_times.count()), (0, 3, 3));
+    assert_eq!((state(&plane).cold, state(&plane).loads, state(&plane).load_times.count()), (1, 3, 3));
     assert_eq!((state(&plane).lost, state(&plane).read_errors, plane.counters().sessions), (0, 0, 1));
 }
 
@@ -103,7 +105,7 @@ fn sessions_stay_in_memory_while_the_store_is_full() {
     assert_eq!((state(&plane).cold, state(&plane).evictions), (0, 0));
     faults.lock().unwrap().is_full = false;
     pass(&mut plane, at(300));
-    assert_eq!((state(&plane).cold, state(&plane).evictions), (1, 1));
+    assert_eq!((state(&plane).cold, state(&plane).evictions), (2, 2));
     assert_eq!(end(&mut plane, 2, at(310)), (PACKET, Some(at(10)), Some(at(10))));
 }
 
@@ -167,12 +169,12 @@ fn a_record_is_loaded_whether_it_is_written_or_not() {
         }
         assert_eq!(downlink(&mut plane, 2, now), Disposition::Forwarded);
         pass(&mut plane, now + IDLE + IDLE);
-        assert_eq!(state(&plane).cold, 2);
+        assert_eq!(state(&plane).cold, 3);
     }
     assert_eq!(end(&mut plane, 2, at(20_000)).0, 51 * PACKET);
 }
 
-// Input:  a session with a packet that waits for its UE, and one without.
+// Input:  a session with a packet that waits for its UE, and two without.
 // Output: the first stays in memory.
 #[test]
 fn sessions_with_buffered_packets_stay_in_memory() {
@@ -185,7 +187,7 @@ fn sessions_with_buffered_packets_stay_in_memory() {
     change(&mut plane, &mut templates, 2, 10, |far| far.action = ApplyAction::Buffer { notify: true });
     assert_eq!(downlink(&mut plane, 2, at(11)), Disposition::Buffered);
     pass(&mut plane, at(300));
-    assert_eq!((state(&plane).cold, plane.slow_path.has(Seid(2))), (1, true));
+    assert_eq!((state(&plane).cold, plane.slow_path.has(Seid(2))), (2, true));
 }
 
 /// Downlink packets of a UE, numbered by their time: how many have been sent in this list, in order.
@@ -261,4 +263,166 @@ fn held_packets_that_cannot_go_on_are_dropped_under_a_name() {
     assert_eq!((state(&plane).held_packets, state(&plane).cold, state(&plane).lost), (0, 2, 0));
     *faults.lock().unwrap() = StoreFaults::default();
     assert_eq!(downlink(&mut plane, 2, at(132)), Disposition::Forwarded);
+}
+
+/// A change of the rules of one session, as no other has had it.
+fn modify(
+    plane: &mut FastPath,
+    seid: u64,
+    rules: &mut RuleSet,
+    now: Time,
+    act: impl FnOnce(&mut RuleSet, &mut PlanOptions),
+) {
+    let (mut new, mut options) = (rules.clone(), PlanOptions::default());
+    act(&mut new, &mut options);
+    plane.apply(now, &plan_modification(Seid(seid), rules, &new, &options)).unwrap();
+    *rules = new;
+}
+
+/// Lets a session be without packets until it must be in cold storage.
+fn rest(plane: &mut FastPath, seid: u64, now: Time) -> Time {
+    let later = now + 3 * IDLE;
+    pass(plane, later);
+    assert!(plane.dormant.cold_slot(Seid(seid)).is_some(), "at {later:?}");
+    later
+}
+
+// Input:  a session that no other is like, with a volume quota of 100 octets and a bit rate; between packets it is idle, and its SMF renews the quota, changes the
+//         bit rate, adds a flow with a URR of its own, and removes the flow.
+// Output: it is in cold storage after each change; the quota stops the packet that exceeds it, as often as it is renewed; the final reports have all octets.
+#[test]
+fn a_session_whose_rules_change_in_new_ways_goes_cold_again() {
+    let (mut plane, _) = with_faults();
+    let rate = |kbps| {
+        let rate = Bitrate::from_kbps(kbps).unwrap();
+        Qer {
+            mbr: Some(RateLimit { uplink: rate, downlink: rate }),
+            gbr: Some(RateLimit { uplink: rate, downlink: rate }),
+            ..Qer::new(QerId(1))
+        }
+    };
+    let quota = Some(DirectionalLimit { total: Some(100), uplink: None, downlink: None });
+    let mut rules = rules(2);
+    rules.urrs.get_mut(&UrrId(1)).unwrap().quotas.volume = quota;
+    rules.qers.insert(QerId(1), rate(1000));
+    rules.pdrs.get_mut(&PdrId(2)).unwrap().qers = vec![QerId(1)];
+    plane.apply(at(0), &Plan::install(Seid(2), rules.clone())).unwrap();
+    let mut now = rest(&mut plane, 2, at(0));
+    let mut send =
+        |plane: &mut FastPath, now| [0; 4].map(|_| downlink(plane, 2, now) == Disposition::Forwarded);
+    assert_eq!(send(&mut plane, now), [true, true, true, false]);
+    // The quota is used up: the SMF is asked for the next one meanwhile.
+    pass(&mut plane, now + 3 * IDLE);
+    assert!(plane.dormant.cold_slot(Seid(2)).is_none());
+    now = now + 3 * IDLE;
+    for _ in 0..2 {
+        modify(&mut plane, 2, &mut rules, now, |_, options| {
+            options.renewed.insert(UrrId(1), [UrrPart::VolumeQuota].into());
+            options.queries.insert(UrrId(1));
+        });
+        now = rest(&mut plane, 2, now);
+        assert_eq!(send(&mut plane, now), [true, true, true, false]);
+    }
+    modify(&mut plane, 2, &mut rules, now, |rules, options| {
+        rules.urrs.get_mut(&UrrId(1)).unwrap().quotas.volume = None;
+        rules.qers.insert(QerId(1), rate(2000));
+        options.queries.insert(UrrId(1));
+    });
+    now = rest(&mut plane, 2, now);
+    assert_eq!(send(&mut plane, now), [true; 4]);
+    now = rest(&mut plane, 2, now);
+    modify(&mut plane, 2, &mut rules, now, |rules, _| {
+        let filter = "permit out 17 from 8.8.8.8 53 to assigned".parse().unwrap();
+        let mut flow = rules.pdrs[&PdrId(2)].clone();
+        (flow.id, flow.urrs, flow.precedence) = (PdrId(3), vec![UrrId(2)], Precedence(1));
+        flow.pdi.filters = vec![filter];
+        rules.pdrs.insert(PdrId(3), flow);
+        let method = MeasurementMethod { volume: true, ..MeasurementMethod::default() };
+        rules.urrs.insert(UrrId(2), Urr::new(UrrId(2), method));
+    });
+    let begun = now;
+    now = rest(&mut plane, 2, now);
+    assert_eq!(send(&mut plane, now), [true; 4]);
+    now = rest(&mut plane, 2, now);
+    let query = Plan::update(Seid(2), vec![Op::QueryUrr(UrrId(2))]);
+    let usage = plane.apply(now, &query).unwrap().usage;
+    assert_eq!((usage[0].start, usage[0].volume.unwrap().downlink), (begun, 4 * PACKET));
+    modify(&mut plane, 2, &mut rules, now, |rules, _| {
+        rules.pdrs.remove(&PdrId(3));
+        rules.urrs.remove(&UrrId(2));
+    });
+    now = rest(&mut plane, 2, now);
+    assert_eq!(send(&mut plane, now), [true; 4]);
+    assert_eq!(end(&mut plane, 2, now).0, 8 * PACKET);
+    assert_eq!((state(&plane).lost, plane.counters().sessions), (0, 0));
+}
+
+// Input:  three sessions with equal rules but for addresses, tunnels, bit rates and filters, each installed and changed as none before; one that also
+//         forwards elsewhere.
+// Output: the first three have one profile, the fourth its own.
+#[test]
+fn sessions_whose_rules_are_alike_share_an_own_profile() {
+    let (mut plane, _) = with_faults();
+    let mut all: Vec<RuleSet> = (1..=4).map(rules).collect();
+    for (ue, rules) in (1..).zip(&mut all) {
+        plane.apply(at(0), &Plan::install(Seid(ue), rules.clone())).unwrap();
+        modify(&mut plane, ue, rules, at(1), |rules, _| {
+            let rate = Bitrate::from_kbps(1000 * ue).unwrap();
+            rules.qers.insert(
+                QerId(1),
+                Qer { mbr: Some(RateLimit { uplink: rate, downlink: rate }), ..Qer::new(QerId(1)) },
+            );
+            let pdr = rules.pdrs.get_mut(&PdrId(2)).unwrap();
+            pdr.qers = vec![QerId(1)];
+            pdr.pdi.filters = vec![format!("permit out 17 from 8.8.8.{ue} to assigned").parse().unwrap()];
+            let forwarding = rules.fars.get_mut(&FarId(1)).unwrap().forwarding.as_mut().unwrap();
+            forwarding.network_instance = (ue == 4).then(|| NetworkInstance::new("internet"));
+        });
+    }
+    pass(&mut plane, at(200));
+    let profiles: Vec<_> =
+        (1..=4).map(|ue| std::ptr::from_ref(plane.dormant.state_of(Seid(ue)).unwrap().1)).collect();
+    assert!(profiles[0] == profiles[1] && profiles[1] == profiles[2] && profiles[2] != profiles[3]);
+    assert_eq!(state(&plane).cold, 4);
+    for (ue, rules) in (1..).zip(&all) {
+        plane.activate(Seid(ue), at(201)).unwrap();
+        assert_eq!(plane.slow_path.rules_of(Seid(ue)), Some(rules));
+    }
+}
+
+// Input:  more sessions than there may be own profiles, each with another volume threshold; some end.
+// Output: those beyond stay in memory; when others have ended, as many of them go cold.
+#[test]
+fn own_profiles_are_bounded() {
+    const MOST: u64 = 4096;
+    let mut plane = plane_for(5000).with_cold_storage(Box::new(MemoryStore::default()), IDLE, ignore);
+    for number in 0..MOST + 100 {
+        let mut rules = rules(1);
+        let [high, low] = (number as u16).to_be_bytes();
+        for pdr in [PdrId(1), PdrId(2)] {
+            let pdi = &mut rules.pdrs.get_mut(&pdr).unwrap().pdi;
+            pdi.ue.as_mut().unwrap().v4 = Some(Ipv4Addr::new(10, 1, high, low));
+            pdi.tunnel = pdi.tunnel.map(|_| tunnel(number as u32 + 1, UPF));
+        }
+        rules.fars.insert(
+            FarId(2),
+            Far::forward(
+                FarId(2),
+                Forwarding::into_tunnel(Interface::Access, tunnel(number as u32 + 1, GNB)),
+            ),
+        );
+        let urr = rules.urrs.get_mut(&UrrId(1)).unwrap();
+        urr.thresholds.volume =
+            Some(DirectionalLimit { total: Some(1 + number), uplink: None, downlink: None });
+        plane.apply(at(0), &Plan::install(Seid(number + 1), rules)).unwrap();
+    }
+    pass(&mut plane, at(400));
+    assert_eq!(state(&plane).cold, MOST);
+    let is_cold = |plane: &FastPath, seid: &u64| plane.dormant.cold_slot(Seid(*seid)).is_some();
+    let ending: Vec<_> = (1..=MOST).filter(|seid| is_cold(&plane, seid)).take(50).collect();
+    for seid in ending {
+        plane.apply(at(400), &Plan::removal(Seid(seid))).unwrap();
+    }
+    pass(&mut plane, at(800));
+    assert_eq!((state(&plane).cold, plane.counters().sessions), (MOST, MOST + 50));
 }
