@@ -98,7 +98,7 @@ impl FastPath {
     /// Moves a session that is active, or has been, to cold storage, if what is to be kept of it is measurements alone.
     fn evict(&mut self, now: Time, seid: Seid) {
         // The state of a session that is not in cold storage is in memory.
-        if self.activate(seid, now).is_err() {
+        if self.has_waiting_plans(seid) || self.activate(seid, now).is_err() {
             return;
         }
         let Some(candidate) = self.active.get(seid).cloned() else { return };

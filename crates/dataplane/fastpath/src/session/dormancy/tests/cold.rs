@@ -1,9 +1,12 @@
 use std::sync::{Arc, Mutex};
 
-use causeway_cold::{ColdFile, ColdStore, MemoryStore, StoreFaults};
-use causeway_dataplane::{ApplyError, BackendError, ColdStorageState, DropReason};
+use std::task::Poll;
+
+use causeway_cold::{ColdFile, ColdStore, MemoryStore, ReadError, StoreFaults, StoreState};
+use causeway_dataplane::{ApplyError, BackendError, ColdStorageState, DropReason, PlanId};
 use causeway_model::{DirectionalLimit, UrrPart};
 use causeway_types::{Precedence, Span};
+use proptest::prelude::*;
 
 use super::*;
 use crate::ColdNotice;
@@ -425,4 +428,232 @@ fn own_profiles_are_bounded() {
     }
     pass(&mut plane, at(800));
     assert_eq!((state(&plane).cold, plane.counters().sessions), (MOST, MOST + 50));
+}
+
+fn submit(plane: &mut FastPath, number: u64, now: Time, plan: &Plan) -> Poll<Result<Applied, ApplyError>> {
+    plane.advance(now);
+    plane.submit(now, PlanId(number), plan)
+}
+
+/// Another gNB for the downlink of a session with these rules, and the rules then.
+fn moved(ue: u8, rules: &RuleSet, teid: u32) -> (RuleSet, Plan) {
+    let mut new = rules.clone();
+    let far = Far::forward(FarId(2), Forwarding::into_tunnel(Interface::Access, tunnel(teid, GNB)));
+    new.fars.insert(FarId(2), far);
+    let plan = plan_modification(Seid(ue.into()), rules, &new, &PlanOptions::default());
+    (new, plan)
+}
+
+// Input:  a store on a slow disk: a packet for a session in it, then a handover, a query, and its deletion; packets and a plan for another session; then the disk answers.
+// Output: the plans are in flight; the other session goes on. Then they are applied in their order, behind the packet, which leaves by the old tunnel.
+#[test]
+fn a_plan_does_not_wait_for_a_disk() {
+    let (mut plane, faults) = with_faults();
+    idle(&mut plane);
+    faults.lock().unwrap().reads_wait = true;
+    assert_eq!(downlink(&mut plane, 2, at(130)), Disposition::Buffered);
+    let (_, handover) = moved(2, &rules(2), 0x777);
+    let query = Plan::update(Seid(2), vec![Op::QueryUrr(UrrId(1))]);
+    for (number, plan) in (1..).zip([&handover, &query, &Plan::removal(Seid(2))]) {
+        assert!(submit(&mut plane, number, at(131), plan).is_pending());
+    }
+    assert_eq!(plane.poll_applied(at(131)), None);
+    assert_eq!(downlink(&mut plane, 1, at(132)), Disposition::Forwarded);
+    assert!(submit(&mut plane, 4, at(132), &moved(1, &rules(1), 0x778).1).is_ready());
+    assert_eq!((state(&plane).cold, state(&plane).held_packets, plane.counters().sessions), (2, 1, 3));
+    faults.lock().unwrap().reads_wait = false;
+    plane.advance(at(133));
+    let mut done = Vec::new();
+    while let Some((id, applied)) = plane.poll_applied(at(133)) {
+        done.push((
+            id,
+            applied.unwrap().usage.iter().map(|usage| usage.volume.unwrap().downlink).collect::<Vec<_>>(),
+        ));
+    }
+    assert_eq!(done, [(PlanId(1), vec![]), (PlanId(2), vec![2 * PACKET]), (PlanId(3), vec![0])]);
+    let mut sent = Vec::new();
+    plane.flush(&mut sent);
+    let teids: Vec<_> =
+        sent.iter().map(|(_, packet)| u32::from_be_bytes(packet[4..8].try_into().unwrap())).collect();
+    assert_eq!((teids, state(&plane).loads, plane.counters().sessions), (vec![0x102], 1, 2));
+    assert_eq!((plane.poll_applied(at(134)), state(&plane).cold), (None, 1));
+}
+
+// Input:  plans that are in flight while a disk reads: the record cannot be read; then the disk does not answer for ten seconds.
+// Output: they are refused under a name, and nothing has changed: a later plan is applied.
+#[test]
+fn a_plan_that_cannot_go_on_is_refused() {
+    let (mut plane, faults) = with_faults();
+    idle(&mut plane);
+    let refused = Err(ApplyError::Backend(BackendError::ColdStorage));
+    faults.lock().unwrap().reads_wait = true;
+    let removal = Plan::removal(Seid(2));
+    for number in [1, 2] {
+        assert!(submit(&mut plane, number, at(130), &removal).is_pending());
+    }
+    *faults.lock().unwrap() = StoreFaults { reads_fail: true, ..StoreFaults::default() };
+    plane.advance(at(131));
+    for number in [1, 2] {
+        assert_eq!(plane.poll_applied(at(131)), Some((PlanId(number), refused.clone())));
+    }
+    *faults.lock().unwrap() = StoreFaults { reads_wait: true, ..StoreFaults::default() };
+    assert!(submit(&mut plane, 3, at(132), &removal).is_pending());
+    assert!(submit(&mut plane, 4, at(133), &Plan::removal(Seid(3))).is_pending());
+    assert_eq!(plane.poll_applied(at(141)), None);
+    plane.advance(at(142));
+    assert_eq!(plane.poll_applied(at(142)), Some((PlanId(3), refused.clone())));
+    assert_eq!(plane.poll_applied(at(142)), None);
+    assert!(plane.next_deadline().unwrap() <= at(143));
+    assert_eq!(plane.poll_applied(at(143)), Some((PlanId(4), refused)));
+    assert_eq!((state(&plane).cold, state(&plane).lost, plane.counters().sessions), (2, 0, 3));
+    faults.lock().unwrap().reads_wait = false;
+    assert!(submit(&mut plane, 5, at(150), &removal).is_ready() || plane.poll_applied(at(150)).is_some());
+    // The late answers have loaded both.
+    assert_eq!((state(&plane).cold, plane.counters().sessions), (0, 2));
+}
+
+// Input:  a plan that is in flight while a disk reads; an operator asks for the state of the session, which reads it at once.
+// Output: the session stays in memory, and the plan is applied without an answer of the disk.
+#[test]
+fn a_plan_goes_on_when_its_session_is_loaded_otherwise() {
+    let (mut plane, faults) = with_faults();
+    idle(&mut plane);
+    faults.lock().unwrap().reads_wait = true;
+    let (new, plan) = moved(2, &rules(2), 0x777);
+    assert!(submit(&mut plane, 1, at(130), &plan).is_pending());
+    assert_eq!(plane.session_state(at(131), Seid(2)).unwrap().last_packet, Some(at(10)));
+    assert_eq!((state(&plane).cold, plane.slow_path.has(Seid(2))), (1, true));
+    assert_eq!(plane.poll_applied(at(131)), Some((PlanId(1), Ok(Applied::default()))));
+    assert_eq!(plane.slow_path.rules_of(Seid(2)), Some(&new));
+    pass(&mut plane, at(300));
+    assert_eq!(state(&plane).cold, 3);
+}
+
+/// A store that reads from a disk what a plan needs, and from memory what a packet needs: each read takes one look at it.
+#[derive(Debug)]
+struct SlowForPlans(MemoryStore, Arc<Mutex<bool>>, Vec<u32>);
+
+impl ColdStore for SlowForPlans {
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn put(&mut self, number: u32, record: Vec<u8>) {
+        self.0.put(number, record);
+        self.2.retain(|pending| *pending != number);
+    }
+
+    fn read(&mut self, number: u32) -> Result<Vec<u8>, ReadError> {
+        self.0.read(number)
+    }
+
+    fn begin_read(&mut self, number: u32) -> Poll<Result<Vec<u8>, ReadError>> {
+        if !*self.1.lock().unwrap() {
+            return Poll::Ready(self.0.read(number));
+        }
+        self.2.push(number);
+        Poll::Pending
+    }
+
+    fn poll_read(&mut self) -> Option<(u32, Result<Vec<u8>, ReadError>)> {
+        let number = self.2.pop()?;
+        Some((number, self.0.read(number)))
+    }
+
+    fn forget(&mut self, number: u32) {
+        self.0.forget(number);
+        self.2.retain(|pending| *pending != number);
+    }
+
+    fn state(&self) -> StoreState {
+        self.0.state()
+    }
+}
+
+proptest! {
+    // Input:  random packets and plans of three sessions: handovers, quota renewals, other rates, queries, new flows, deletions; on a data plane whose
+    //         sessions move to cold storage after each of them, with a disk that is slow for plans, and on one without cold storage.
+    // Output: the same results, in the same order for each session, the same packets, events and counters.
+    #[test]
+    fn plans_in_flight_have_the_results_of_plans_at_once(steps in proptest::collection::vec((1..=3_u8, 0..9_u8, 1..5_u32), 1..40)) {
+        let is_slow = Arc::new(Mutex::new(false));
+        let store = SlowForPlans(MemoryStore::default(), Arc::clone(&is_slow), Vec::new());
+        let mut cold = plane_for(8).with_cold_storage(Box::new(store), Span::ZERO, ignore);
+        let mut plain = plane_for(8);
+        let mut held: Vec<Option<RuleSet>> = vec![None; 4];
+        for (at_step, (ue, what, value)) in (0..).zip(steps) {
+            let now = at(10 * (1 + at_step));
+            let seid = Seid(ue.into());
+            let slot = &mut held[usize::from(ue)];
+            let plan = match (slot.as_ref(), what) {
+                (None, _) => {
+                    let mut rules = rules(ue);
+                    rules.urrs.get_mut(&UrrId(1)).unwrap().quotas.volume = Some(DirectionalLimit { total: Some(100), uplink: None, downlink: None });
+                    *slot = Some(rules.clone());
+                    Plan::install(seid, rules)
+                }
+                (Some(_), 0..=2) => {
+                    let mut sent: [Vec<(Egress, Vec<u8>)>; 2] = Default::default();
+                    let fates: Vec<_> = (0..value).map(|_| {
+                        (downlink_to(&mut cold, ue, now, &mut sent[0]), downlink_to(&mut plain, ue, now, &mut sent[1]))
+                    }).collect();
+                    prop_assert!(fates.iter().all(|(one, other)| one == other), "{fates:?}");
+                    prop_assert_eq!(&sent[0], &sent[1]);
+                    continue;
+                }
+                (Some(_), 3) => {
+                    *slot = None;
+                    Plan::removal(seid)
+                }
+                (Some(old), _) => {
+                    let (mut new, mut options) = (old.clone(), PlanOptions::default());
+                    match what {
+                        4 => new = moved(ue, old, 0x700 + value).0,
+                        5 => drop(options.renewed.insert(UrrId(1), [UrrPart::VolumeQuota].into())),
+                        6 => drop(options.queries.insert(UrrId(1))),
+                        7 => {
+                            let rate = Bitrate::from_kbps(u64::from(value)).unwrap();
+                            let mbr = Some(RateLimit { uplink: rate, downlink: rate });
+                            new.qers.insert(QerId(1), Qer { mbr, ..Qer::new(QerId(1)) });
+                            new.pdrs.get_mut(&PdrId(2)).unwrap().qers = vec![QerId(1)];
+                        }
+                        _ => {
+                            let mut flow = new.pdrs[&PdrId(2)].clone();
+                            (flow.id, flow.precedence) = (PdrId(2 + value as u16), Precedence(value));
+                            flow.urrs = vec![UrrId(1), UrrId(2)];
+                            let method = MeasurementMethod { volume: true, ..MeasurementMethod::default() };
+                            new.urrs.insert(UrrId(2), Urr::new(UrrId(2), method));
+                            new.pdrs.insert(flow.id, flow);
+                        }
+                    }
+                    let plan = plan_modification(seid, old, &new, &options);
+                    *slot = Some(new);
+                    plan
+                }
+            };
+            let expected = plain.apply(now, &plan);
+            cold.advance(now);
+            let was_cold = cold.dormant.cold_slot(seid).is_some();
+            *is_slow.lock().unwrap() = true;
+            let submitted = cold.submit(now, PlanId(at_step), &plan);
+            *is_slow.lock().unwrap() = false;
+            prop_assert_eq!(submitted.is_pending(), was_cold);
+            let applied = match submitted {
+                Poll::Ready(applied) => applied,
+                Poll::Pending => {
+                    let (id, applied) = cold.poll_applied(now).unwrap();
+                    prop_assert_eq!(id, PlanId(at_step));
+                    applied
+                }
+            };
+            prop_assert_eq!(applied, expected);
+            let mut sent: [Vec<(Egress, Vec<u8>)>; 2] = Default::default();
+            cold.flush(&mut sent[0]);
+            plain.flush(&mut sent[1]);
+            prop_assert_eq!(&sent[0], &sent[1]);
+            prop_assert_eq!(cold.poll_event(), plain.poll_event());
+            prop_assert_eq!(cold.counters(), plain.counters());
+        }
+        prop_assert_eq!(state(&cold).lost, 0);
+    }
 }
