@@ -60,7 +60,7 @@ pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
 pub use lockstep::{Arrival, Lockstep, LockstepResult};
-pub use matrix::matrix;
+pub use matrix::{column as dialect_column, matrix};
 pub use record::{Outcome, compare, compare_or_record};
 pub use runner::{Transcript, run, topology};
 pub use script::{Input, replay};

@@ -59,8 +59,8 @@ pub fn matrix(cases: &[Case]) -> String {
     page
 }
 
-/// The number and the name of the column of a case.
-pub(crate) fn column(case: &Case) -> Option<(usize, &'static str)> {
+/// The number and the name of the column of a case of the dialect matrix: the software whose messages it has.
+pub fn column(case: &Case) -> Option<(usize, &'static str)> {
     let (folder, _) = place(case)?;
     let mut columns = COLUMNS.iter().enumerate();
     columns.find(|(_, (known, _))| *known == folder).map(|(at, (_, name))| (at, *name))

@@ -54,6 +54,8 @@ pub struct Transcript {
     /// For each PFCP datagram that it sent, in order: what N4 said before it about the same message that `upf.pfcp.accelerate` leaves to
     /// the control thread, with all that follows; `None`: the packet thread sends it.
     pub sent_behind: Vec<Option<&'static str>>,
+    /// After each PFCP datagram that came: how many sessions there were, and how many of them in cold storage, if the data plane has one.
+    pub places: Vec<(u64, u64)>,
 }
 
 /// Runs a case.
@@ -87,7 +89,8 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
         seen.iter().flat_map(|line| line.lines()).for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     let (datagrams, inputs) = (run.upf.take_datagrams(), run.upf.take_inputs());
-    Ok(Transcript { text, datagrams, inputs, sent_behind: run.upf.take_sent_behind() })
+    let (sent_behind, places) = (run.upf.take_sent_behind(), run.upf.take_places());
+    Ok(Transcript { text, datagrams, inputs, sent_behind, places })
 }
 
 /// Surroundings in which everything that the UPF does unasked may happen, for scripts.

@@ -28,6 +28,8 @@ pub(crate) struct Upf {
     left: Option<&'static str>,
     /// Of each datagram that was sent: what was left before it.
     sent_behind: Vec<Option<&'static str>>,
+    /// After each datagram on N4: sessions, and those in cold storage.
+    places: Vec<(u64, u64)>,
 }
 
 /// What the UPF sent since it was last asked: as text, and as datagrams.
@@ -67,6 +69,7 @@ impl Upf {
             sessions: 0,
             left: None,
             sent_behind: Vec::new(),
+            places: Vec::new(),
         }
     }
 
@@ -85,6 +88,11 @@ impl Upf {
         std::mem::take(&mut self.sent_behind)
     }
 
+    /// After each datagram on N4 since the last call: sessions, and those in cold storage.
+    pub(crate) fn take_places(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.places)
+    }
+
     /// What happened since the last call.
     pub(crate) fn take_inputs(&mut self) -> Vec<Input> {
         std::mem::take(&mut self.inputs)
@@ -94,6 +102,7 @@ impl Upf {
     pub(crate) fn clear_sent(&mut self) {
         self.seen = SentMessages::default();
         self.sent_behind.clear();
+        self.places.clear();
         self.inputs.clear();
     }
 
@@ -138,6 +147,8 @@ impl Upf {
         self.left = None;
         self.n4.datagram(self.now, from, bytes);
         self.exchange_until_idle();
+        let cold = self.engine.cold_storage().map(|state| state.cold);
+        self.places.extend(cold.map(|cold| (self.engine.counters().sessions, cold)));
     }
 
     /// A packet arrives on N3 or N6.

@@ -5,6 +5,7 @@ mod defects;
 mod dialects;
 mod documents;
 mod explain;
+mod idle;
 mod mutated;
 mod register;
 mod upg_vpp;

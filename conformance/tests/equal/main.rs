@@ -166,7 +166,7 @@ impl ColdStore for CountingStore {
 // Output: the same results, packets, counters and events from both data planes, after every step; many sessions were loaded.
 #[test]
 fn worlds_in_cold_storage() {
-    for (most_awake, idle, seed, least) in [(0, Span::ZERO, 8, 5000), (12, Span::from_millis(1), 9, 50)] {
+    for (most_awake, idle, seed, least) in [(0, Span::ZERO, 8, 12_000), (12, Span::from_millis(1), 9, 50)] {
         let loads = Arc::new(AtomicU64::default());
         let make = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
             let store = CountingStore(MemoryStore::default(), Arc::clone(&loads));

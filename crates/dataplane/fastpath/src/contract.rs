@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, Event,
@@ -34,7 +34,7 @@ impl fmt::Debug for SinglePacketBatch {
 impl FastPath {
     /// Applies a plan: to a dormant session, to flow entries alone, or in the slow path.
     #[inline]
-    fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+    pub(crate) fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.expire(now);
         if let Some(session) = plan.change.installed() {
             self.slow_path.forget_drops_of(plan.session, session);
@@ -47,8 +47,8 @@ impl FastPath {
         let applied =
             if self.hand_over(now, plan) { Ok(Applied::default()) } else { self.apply_active(now, plan) };
         if applied.is_ok() {
-            self.update_candidate(plan);
             since.into_iter().for_each(|since| self.learn_profile(since, plan));
+            self.update_candidate(now, plan);
         }
         self.limit_active(now);
         applied
@@ -103,8 +103,18 @@ impl Dataplane for FastPath {
         self.slow_path.capabilities()
     }
 
-    fn submit(&mut self, now: Time, _id: PlanId, plan: &Plan) -> PollApplied {
-        Poll::Ready(self.apply_plan(now, plan))
+    /// A plan of a session in cold storage is in flight while a disk reads.
+    fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
+        self.submit_plan(now, id, plan)
+    }
+
+    fn poll_applied(&mut self, now: Time) -> Option<(PlanId, Result<Applied, ApplyError>)> {
+        self.poll_waiting(now)
+    }
+
+    /// It waits for the disk.
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.apply_plan(now, plan)
     }
 
     fn prefetch(&mut self, plan: &Plan) {
@@ -182,7 +192,7 @@ impl Dataplane for FastPath {
     fn next_deadline(&self) -> Option<Time> {
         let is_due = self.dormant.needs_trim() || self.outdated.are_some();
         let timer = is_due.then(Time::default).or_else(|| self.slow_path.next_deadline());
-        timer.into_iter().chain(self.next_cold_step()).min()
+        timer.into_iter().chain(self.next_cold_step()).chain(self.next_plan_end()).min()
     }
 
     fn advance(&mut self, now: Time) {

@@ -515,13 +515,12 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         self.move_rules(now);
         let session = plan.session;
         if !self.switch.has_session(session) {
-            let applied = self.switch.software().submit(now, id, plan);
-            if applied.is_ready() {
-                self.session_changed(now, session);
-            }
+            // A plan that waited here for the state of an idle session could be overtaken by the moves of its rules.
+            let applied = self.switch.software().apply(now, plan);
+            self.session_changed(now, session);
             self.switch.software().flush(&mut self.outbox);
             self.run(now);
-            return applied;
+            return Poll::Ready(applied);
         }
         let operation = Switch::submit(&mut self.switch, now, plan);
         self.plans.insert(operation, (id, session));

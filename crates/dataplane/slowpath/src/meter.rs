@@ -46,6 +46,16 @@ impl Meter {
         self.peak.as_mut()
     }
 
+    /// The bucket of the committed rate.
+    pub(crate) const fn committed(&self) -> Option<&Bucket> {
+        self.committed.as_ref()
+    }
+
+    /// The bucket of the committed rate, mutable.
+    pub(crate) const fn committed_mut(&mut self) -> Option<&mut Bucket> {
+        self.committed.as_mut()
+    }
+
     /// The colour of a packet at this time. Charges nothing.
     pub(crate) fn colour(&mut self, now: Time) -> Colour {
         if self.peak.as_mut().is_some_and(|bucket| !bucket.is_open(now)) {

@@ -85,11 +85,7 @@ impl Session {
         for (id, measurement) in self.measurements.iter_mut() {
             if let (Some(begin), Some(urr)) = (measurement.begin_if_unused(), self.rules.urrs.get(id)) {
                 let fresh = Measurement::new(urr, begin);
-                let mut probe = fresh.clone();
-                let is_idle = probe.check(urr, now).is_empty()
-                    && probe.next_deadline(urr).is_none()
-                    && probe.next_monitoring(urr).is_none();
-                if !is_idle || probe != fresh {
+                if !fresh.is_quiet(urr, now) {
                     measurement.get_or_create(|_| fresh);
                 }
             }

@@ -88,7 +88,6 @@ impl PolicySlots {
     }
 
     /// The places of all rates and flow descriptions in these rules, except filters that several PDRs refer to.
-    #[cfg(any(test, feature = "testing"))]
     pub(super) fn of_rules(rules: &RuleSet) -> Self {
         let mut slots = Self::default();
         for qer in rules.qers.values() {

@@ -7,6 +7,10 @@ use causeway_types::{FTeid, FTeidV4, FarId};
 use super::params::{MAX_TUNNELS, Policy, PolicySlots, SessionParams};
 use crate::{Far, OuterHeader, Pdr, RuleSet, UeAddress};
 
+/// The octets of the request for which the memory of a profile made of rules is estimated: at least, and for each PDR.
+const OF_RULES: usize = 1 << 10;
+const OF_A_PDR: usize = 1 << 8;
+
 /// The FARs whose remote tunnels are parameters, in the order of [`SessionParams::remotes`].
 pub type RemoteFars = [Option<FarId>; MAX_TUNNELS];
 
@@ -68,10 +72,9 @@ impl SessionProfile {
         }
     }
 
-    /// The profile of a first session with these rules, as if the UPF had chosen its tunnels, in a request of one
-    /// kilobyte.
-    #[cfg(any(test, feature = "testing"))]
-    pub(super) fn of_rules(rules: &RuleSet) -> Option<Self> {
+    /// The profile of a session with these rules that is made from them alone: all of its tunnels over IPv4, bit rates, and flow descriptions
+    /// without an id are parameters. `None`: as for [`SessionProfile::new`].
+    pub fn of_rules(rules: &RuleSet) -> Option<Self> {
         let ue = rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4);
         let (fars, remotes) = Self::remotes_of(rules)?;
         let params = SessionParams { ue, remotes, ..SessionParams::default() };
@@ -81,7 +84,8 @@ impl SessionProfile {
                 tunnels.push(tunnel);
             }
         }
-        Self::new(rules.clone(), tunnels, fars, params, PolicySlots::of_rules(rules), 1 << 10)
+        let octets = OF_RULES.max(rules.pdrs.len() * OF_A_PDR + rules.filter_memory());
+        Self::new(rules.clone(), tunnels, fars, params, PolicySlots::of_rules(rules), octets)
     }
 
     /// The profile of a session of this profile after a change of FARs only: `params` are its parameters before,

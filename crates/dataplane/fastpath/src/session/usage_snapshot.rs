@@ -30,6 +30,8 @@ impl FastPath {
             }
         }
         let spent = lease.map(|lease| lease.spent(&self.table)).unwrap_or_default();
+        // One that has been active without a packet has measured nothing.
+        let measured = measured.filter(|it| **it != MeasuredState::default() || !spent.is_empty());
         SlowPath::usage_snapshot_of(now, rules, begin, measured, &spent)
     }
 

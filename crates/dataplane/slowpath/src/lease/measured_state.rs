@@ -2,19 +2,22 @@
 
 use causeway_collections::SortedMap;
 use causeway_dataplane::Topology;
-use causeway_model::RuleSet;
+use causeway_model::{RuleSet, Urr};
 use causeway_types::{Direction, QerId, Seid, Span, Time, UrrId};
 
 use super::dormancy::is_independent;
 use super::record::{BadRecord, RecordReader, RecordWriter};
 use crate::application_class::SessionClass;
 use crate::application_detection::Detector;
+use crate::bucket::Bucket;
 use crate::buffer::Buffer;
 use crate::downlink_notification::NotificationState;
 use crate::enforcer::QerState;
 use crate::engine::SlowPath;
 use crate::enrich::EnrichedFlows;
+use crate::lazy::Lazy;
 use crate::measure::{Measurement, UrrState};
+use crate::meter::Meter;
 use crate::session::Session;
 use crate::steer::RedirectedFlows;
 
@@ -23,6 +26,17 @@ use crate::steer::RedirectedFlows;
 pub struct MeasuredState {
     urrs: SortedMap<UrrId, UrrState>,
     qers: SortedMap<QerId, BucketLevels>,
+    /// The same of guaranteed bit rates, where there are some.
+    guaranteed: SortedMap<QerId, BucketLevels>,
+    /// When the URRs and QERs were created that are younger than the session.
+    begins: SortedMap<MeasuringRule, Time>,
+}
+
+/// A rule that measures.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum MeasuringRule {
+    Urr(UrrId),
+    Qer(QerId),
 }
 
 /// The token buckets of the maximum bit rate of a QER, uplink and downlink: tokens, size of the last packet, and time
@@ -59,22 +73,44 @@ impl MeasuredState {
             && inactivity.is_none();
         let mut state = is_quiet.then(Self::default)?;
         for (id, measurement) in measurements.iter() {
-            let urr = rules.urrs.get(id).filter(|_| measurement.begin() == since)?;
+            let (urr, begin) = (rules.urrs.get(id)?, measurement.begin());
+            if !is_quiet_when_new(urr, since) {
+                return None;
+            }
+            state.set_begin(MeasuringRule::Urr(*id), begin, since);
             if let Some(measurement) = measurement.get() {
-                state.urrs.insert(*id, measurement.measured_state(urr, since)?);
+                state.urrs.insert(*id, measurement.measured_state(urr, begin)?);
             }
         }
         for (id, enforcer) in enforcers.iter() {
-            let qer = rules.qers.get(id).filter(|_| enforcer.begin() == since)?;
+            let (qer, begin) = (rules.qers.get(id)?, enforcer.begin());
+            state.set_begin(MeasuringRule::Qer(*id), begin, since);
             if let Some(enforcer) = enforcer.get() {
-                let levels = levels_of(enforcer);
-                let mut again = QerState::new(qer, burst, since);
-                set_levels(&mut again, &levels);
+                let (levels, guaranteed) =
+                    (levels_of(enforcer, Meter::peak), levels_of(enforcer, Meter::committed));
+                let mut again = QerState::new(qer, burst, begin);
+                set_levels(&mut again, &levels, Meter::peak_mut);
+                set_levels(&mut again, &guaranteed, Meter::committed_mut);
                 state.qers.insert(*id, (again == *enforcer).then_some(levels)?);
+                if guaranteed != BucketLevels::default() {
+                    state.guaranteed.insert(*id, guaranteed);
+                }
             }
         }
         Some(state)
     }
+
+    fn set_begin(&mut self, rule: MeasuringRule, begin: Time, since: Time) {
+        if begin != since {
+            self.begins.insert(rule, begin);
+        }
+    }
+}
+
+/// A new session with this URR has neither a report nor a timer by it.
+fn is_quiet_when_new(urr: &Urr, now: Time) -> bool {
+    let fresh = Measurement::new(urr, now);
+    fresh.is_quiet(urr, now)
 }
 
 impl MeasuredState {
@@ -86,16 +122,28 @@ impl MeasuredState {
             out.number(id.0);
             state.write(&mut out);
         }
-        out.number(self.qers.len() as u64);
-        for (id, levels) in self.qers.iter() {
-            out.number(id.0);
-            for level in levels {
-                out.option(*level, |out, (tokens, last, updated)| {
-                    out.signed(tokens);
-                    out.signed(last);
-                    out.time(updated);
-                });
+        for qers in [&self.qers, &self.guaranteed] {
+            out.number(qers.len() as u64);
+            for (id, levels) in qers.iter() {
+                out.number(id.0);
+                for level in levels {
+                    out.option(*level, |out, (tokens, last, updated)| {
+                        out.signed(tokens);
+                        out.signed(last);
+                        out.time(updated);
+                    });
+                }
             }
+        }
+        out.number(self.begins.len() as u64);
+        for (rule, begin) in self.begins.iter() {
+            let (is_qer, id) = match rule {
+                MeasuringRule::Urr(id) => (0_u8, id.0),
+                MeasuringRule::Qer(id) => (1, id.0),
+            };
+            out.number(is_qer);
+            out.number(id);
+            out.time(*begin);
         }
     }
 
@@ -112,12 +160,25 @@ impl MeasuredState {
                 return Err(BadRecord);
             }
         }
+        for qers in [&mut state.qers, &mut state.guaranteed] {
+            for _ in 0..octets.number::<u32>()? {
+                let id = QerId(octets.number()?);
+                let mut level =
+                    || octets.option(|octets| Ok((octets.signed()?, octets.signed()?, octets.time()?)));
+                let levels = [level()?, level()?];
+                if qers.insert(id, levels).is_some() {
+                    return Err(BadRecord);
+                }
+            }
+        }
         for _ in 0..octets.number::<u32>()? {
-            let id = QerId(octets.number()?);
-            let mut level =
-                || octets.option(|octets| Ok((octets.signed()?, octets.signed()?, octets.time()?)));
-            let levels = [level()?, level()?];
-            if state.qers.insert(id, levels).is_some() {
+            let rule = match octets.number::<u8>()? {
+                0 => MeasuringRule::Urr(UrrId(octets.number()?)),
+                1 => MeasuringRule::Qer(QerId(octets.number()?)),
+                _ => return Err(BadRecord),
+            };
+            let begin = octets.time()?;
+            if begin == since || state.begins.insert(rule, begin).is_some() {
                 return Err(BadRecord);
             }
         }
@@ -127,7 +188,12 @@ impl MeasuredState {
 
     /// Measurements alone.
     pub(crate) fn of_urrs(urrs: SortedMap<UrrId, UrrState>) -> Self {
-        Self { urrs, qers: SortedMap::new() }
+        Self { urrs, ..Self::default() }
+    }
+
+    /// When a URR of a session that was established at `since` was created.
+    pub(crate) fn begin_of(&self, id: UrrId, since: Time) -> Time {
+        self.begins.get(&MeasuringRule::Urr(id)).copied().unwrap_or(since)
     }
 
     /// The state of a URR; `None`: that of a new one.
@@ -141,14 +207,18 @@ impl MeasuredState {
     }
 }
 
-fn levels_of(enforcer: &QerState) -> BucketLevels {
-    DIRECTIONS.map(|direction| Some(enforcer.direction(direction).meter.peak()?.level()))
+fn levels_of(enforcer: &QerState, bucket: impl Fn(&Meter) -> Option<&Bucket>) -> BucketLevels {
+    DIRECTIONS.map(|direction| Some(bucket(&enforcer.direction(direction).meter)?.level()))
 }
 
-fn set_levels(enforcer: &mut QerState, levels: &BucketLevels) {
+fn set_levels(
+    enforcer: &mut QerState,
+    levels: &BucketLevels,
+    bucket: impl Fn(&mut Meter) -> Option<&mut Bucket>,
+) {
     for (direction, level) in DIRECTIONS.into_iter().zip(levels) {
         if let (Some(bucket), Some((tokens, last, updated))) =
-            (enforcer.direction_mut(direction).meter.peak_mut(), level)
+            (bucket(&mut enforcer.direction_mut(direction).meter), level)
         {
             bucket.set_level(*tokens, *last, *updated);
         }
@@ -169,11 +239,27 @@ impl SlowPath {
         Some(state)
     }
 
+    /// Whether a session that was established at `since` has no state beside its rules but what [`MeasuredState`] keeps.
+    pub fn has_measured_state_alone(&self, seid: Seid, since: Time) -> bool {
+        let state = |session| MeasuredState::of(session, since, self.shared.burst());
+        self.sessions.get(&seid).is_some_and(|session| state(session).is_some())
+    }
+
     /// Restores the state of a session that was established again as of its original time.
     pub fn restore_measured_state(&mut self, seid: Seid, state: &MeasuredState) {
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let Session { rules, measurements, enforcers, .. } = &mut **session;
+        for (rule, begin) in state.begins.iter() {
+            match rule {
+                MeasuringRule::Urr(id) => {
+                    measurements.get_mut(id).into_iter().for_each(|it| *it = Lazy::since(*begin));
+                }
+                MeasuringRule::Qer(id) => {
+                    enforcers.get_mut(id).into_iter().for_each(|it| *it = Lazy::since(*begin));
+                }
+            }
+        }
         for (id, urr_state) in state.urrs.iter() {
             if let (Some(measurement), Some(urr)) = (measurements.get_mut(id), rules.urrs.get(id)) {
                 measurement.get_or_create(|begin| Measurement::restored(urr, begin, urr_state));
@@ -181,7 +267,11 @@ impl SlowPath {
         }
         for (id, levels) in state.qers.iter() {
             if let (Some(enforcer), Some(qer)) = (enforcers.get_mut(id), rules.qers.get(id)) {
-                set_levels(enforcer.get_or_create(|begin| QerState::new(qer, burst, begin)), levels);
+                let enforcer = enforcer.get_or_create(|begin| QerState::new(qer, burst, begin));
+                set_levels(enforcer, levels, Meter::peak_mut);
+                if let Some(guaranteed) = state.guaranteed.get(id) {
+                    set_levels(enforcer, guaranteed, Meter::committed_mut);
+                }
             }
         }
     }

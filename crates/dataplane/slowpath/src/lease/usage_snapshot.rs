@@ -25,7 +25,8 @@ fn timed(rules: &RuleSet) -> impl Iterator<Item = &Urr> {
 }
 
 /// The measurement of a session that is not in the slow path; `None`: it has not begun.
-fn measurement_of(urr: &Urr, begin: Time, state: Option<&MeasuredState>) -> Option<Measurement> {
+fn measurement_of(urr: &Urr, since: Time, state: Option<&MeasuredState>) -> Option<Measurement> {
+    let begin = state.map_or(since, |state| state.begin_of(urr.id, since));
     match state.and_then(|state| state.urr(urr.id)) {
         Some(state) => Some(Measurement::restored(urr, begin, state)),
         None => (state.is_some() || runs_by_itself(urr)).then(|| Measurement::new(urr, begin)),

@@ -21,7 +21,7 @@ pub(crate) struct UrrState {
     reported: Option<Box<Reported>>,
 }
 
-/// The state that reports have created.
+/// The state that reports and changes of the URR have created.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Reported {
     totals: Totals,
@@ -30,6 +30,8 @@ struct Reported {
     start: Time,
     reports_left: Option<u16>,
     dropped: (u64, u64),
+    holding_from: Option<Time>,
+    active_from: Option<Time>,
 }
 
 impl Reported {
@@ -41,6 +43,8 @@ impl Reported {
             start: measurement.running.start,
             reports_left: measurement.reports_left,
             dropped: measurement.dropped,
+            holding_from: measurement.timers.holding_from,
+            active_from: measurement.timers.active_from,
         }
     }
 }
@@ -52,6 +56,8 @@ impl Reported {
         out.option(self.reports_left, RecordWriter::number);
         out.number(self.dropped.0);
         out.number(self.dropped.1);
+        out.option(self.holding_from, RecordWriter::time);
+        out.option(self.active_from, RecordWriter::time);
     }
 
     fn read(octets: &mut RecordReader<'_>) -> Result<Self, BadRecord> {
@@ -62,6 +68,8 @@ impl Reported {
             start: octets.time()?,
             reports_left: octets.option(RecordReader::number)?,
             dropped: (octets.number()?, octets.number()?),
+            holding_from: octets.option(RecordReader::time)?,
+            active_from: octets.option(RecordReader::time)?,
         })
     }
 }
@@ -123,6 +131,8 @@ impl Measurement {
             (measurement.reported, measurement.armed) = (reported.totals, reported.armed);
             (measurement.granted, measurement.reports_left) = (reported.granted, reported.reports_left);
             measurement.dropped = reported.dropped;
+            measurement.timers.holding_from = reported.holding_from;
+            measurement.timers.active_from = reported.active_from;
         }
         let running = &mut measurement.running;
         (running.first_packet, running.last_packet) = (state.first_packet, state.last_packet);

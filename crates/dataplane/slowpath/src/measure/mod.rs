@@ -96,6 +96,15 @@ impl Measurement {
         self.reports_left != Some(0)
     }
 
+    /// It has neither a report nor a timer due.
+    pub(crate) fn is_quiet(&self, urr: &Urr, now: Time) -> bool {
+        let mut probe = self.clone();
+        probe.check(urr, now).is_empty()
+            && probe.next_deadline(urr).is_none()
+            && probe.next_monitoring(urr).is_none()
+            && probe == *self
+    }
+
     fn totals(&self, urr: &Urr, now: Time) -> Totals {
         Totals {
             volume: self.volume,

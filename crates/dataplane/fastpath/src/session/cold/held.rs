@@ -62,6 +62,7 @@ impl FastPath {
         while let Some(cold) = self.cold.as_deref_mut().filter(|cold| !cold.reading.is_empty()) {
             let Some((slot, read)) = cold.store.poll_read() else { break };
             let Some(seid) = cold.reading.remove(&slot) else { continue };
+            cold.waiting.wake(seid);
             match self.end_load(now, (slot, seid), read) {
                 Ok(Some(state)) => {
                     self.activate_with(seid, now, Some(state));

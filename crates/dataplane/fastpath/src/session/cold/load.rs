@@ -93,8 +93,10 @@ impl ColdStorage {
     /// The record in this slot is not needed any more.
     fn loaded(&mut self, slot: u32) {
         self.store.forget(slot);
-        self.reading.remove(&slot);
         self.loads += 1;
+        if let Some(seid) = self.reading.remove(&slot) {
+            self.waiting.wake(seid);
+        }
     }
 
     /// Gives the state of a session up.

@@ -3,11 +3,12 @@
 //! A session that has been active and has been idle for long keeps in memory what finds it and says its rules: the
 //! record of a dormant session. Its flow entries are free, and the measurements of its packets are a record of the
 //! store. The first packet or plan that concerns it loads the record. A packet does not wait for a disk in the packet thread: it is held, with those
-//! behind it, until another thread has read the record. A plan waits.
+//! behind it, until another thread has read the record. A plan is in flight until then, with those behind it.
 
 mod held;
 mod load;
 mod move_out;
+mod waiting;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -19,6 +20,7 @@ use causeway_types::{Seid, Span, Time};
 
 use crate::FastPath;
 use held::HeldPackets;
+use waiting::WaitingPlans;
 
 /// The shortest time between two steps of the search for idle sessions.
 const STEP: Span = Span::from_millis(10);
@@ -74,6 +76,8 @@ pub(crate) struct ColdStorage {
     /// Packets of sessions whose record is being read, and the session of each slot that is.
     held: HeldPackets,
     reading: HashMap<u32, Seid>,
+    /// Plans of such sessions.
+    waiting: WaitingPlans,
     evictions: u64,
     loads: u64,
     read_errors: u64,
@@ -124,6 +128,7 @@ impl FastPath {
             unreadable: BTreeMap::new(),
             held: HeldPackets::default(),
             reading: HashMap::new(),
+            waiting: WaitingPlans::default(),
             evictions: 0,
             loads: 0,
             read_errors: 0,

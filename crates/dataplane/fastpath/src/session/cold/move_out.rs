@@ -98,29 +98,32 @@ impl FastPath {
     /// Moves a session that is active, or has been, to cold storage, if what is to be kept of it is measurements alone.
     fn evict(&mut self, now: Time, seid: Seid) {
         // The state of a session that is not in cold storage is in memory.
-        if self.activate(seid, now).is_err() {
+        if self.has_waiting_plans(seid) || self.activate(seid, now).is_err() {
             return;
         }
-        let Some(candidate) = self.active.remove(seid) else { return };
-        if !self.move_out(now, seid, &candidate) {
-            self.active.add(seid, candidate);
+        let Some(candidate) = self.active.get(seid).cloned() else { return };
+        if candidate.profiled.is_none() && !self.slow_path.is_independent(seid) {
+            return;
+        }
+        self.settle_lease(seid);
+        if self.move_out(now, seid, &candidate) {
+            self.active.remove(seid);
+        } else {
+            self.grant_lease(seid, now);
         }
     }
 
-    /// `false`: it has other state, or cannot be dormant.
+    /// The same with a session that is settled. `false`: it has other state, or cannot be dormant.
     fn move_out(&mut self, now: Time, seid: Seid, candidate: &DormancyCandidate) -> bool {
-        let DormancyCandidate { since, profiled, .. } = candidate;
-        let Some(entry) = self.dormancy_location(seid, profiled) else { return false };
-        self.settle_lease(seid);
-        let Some(measured) = self.slow_path.remove_for_dormancy(seid, *since, now) else {
-            self.grant_lease(seid, now);
-            return false;
-        };
+        let since = candidate.since;
+        let Some(profiled) = self.profile_of_candidate(seid, candidate) else { return false };
+        let Some(entry) = self.dormancy_location(seid, &profiled) else { return false };
+        let Some(measured) = self.slow_path.remove_for_dormancy(seid, since, now) else { return false };
         self.remove_session(seid);
-        let record = record_of(seid, *since, &measured);
+        let record = record_of(seid, since, &measured);
         let is_short = record.len() <= MAX_RECORD;
         let prior = (!is_short).then(|| Box::new(PriorState { lease: None, measured }));
-        let paths = self.dormant.add(&entry, seid, *since, profiled, prior);
+        let paths = self.dormant.add(&entry, seid, since, &profiled, prior);
         self.update_paths(now, Paths::default(), paths.unwrap_or_default());
         if is_short && let (Some(cold), Some(slot)) = (self.cold.as_deref_mut(), self.dormant.mark_cold(seid))
         {

@@ -1,7 +1,9 @@
 //! Moves sessions between dormancy and the slow path.
 
-use causeway_dataplane::{Applied, Dataplane, Op, Plan};
-use causeway_model::{Far, ProfiledSession, SessionChange};
+use std::net::IpAddr;
+
+use causeway_dataplane::{Applied, Dataplane, Op, Plan, Topology};
+use causeway_model::{ProfiledSession, SessionChange, SessionProfile};
 use causeway_slowpath::lease::MeasuredState;
 use causeway_slowpath::path_of;
 use causeway_types::{Seid, Time};
@@ -34,7 +36,8 @@ impl FastPath {
 
     /// The same with the state that was in cold storage. Packets that were held for it go on.
     pub(crate) fn activate_with(&mut self, seid: Seid, now: Time, loaded: Option<MeasuredState>) {
-        let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else {
+        let Some(Activated { since, profiled, paths, has_own_profile, prior }) = self.dormant.take(seid)
+        else {
             return;
         };
         let was_cold = loaded.is_some();
@@ -51,21 +54,29 @@ impl FastPath {
             Some(lease) => self.resume_lease(seid, lease),
             None => self.insert_session(seid, true, now),
         }
+        let profiled = (!has_own_profile).then_some(profiled);
         self.active.add(seid, DormancyCandidate { since, active_at: now, profiled });
         if was_cold {
             self.release_held(seid, now);
         }
     }
 
-    /// After a plan was applied: its session can become dormant again only if the change is part of a known profile.
-    pub(crate) fn update_candidate(&mut self, plan: &Plan) {
-        if matches!(&plan.change, SessionChange::Update(ops) if ops.iter().all(|op| matches!(op, Op::QueryUrr(_))))
-        {
-            return;
-        }
-        let candidate = self.active.remove(plan.session);
-        if let (Some(candidate), SessionChange::Rebind(transition)) = (candidate, &plan.change) {
-            self.active.add(plan.session, DormancyCandidate { profiled: transition.after(), ..candidate });
+    /// After a plan was applied: its session can become dormant with a profile that it has, or with one that is to be found by its rules.
+    pub(crate) fn update_candidate(&mut self, now: Time, plan: &Plan) {
+        match &plan.change {
+            SessionChange::Update(ops) if ops.iter().all(|op| matches!(op, Op::QueryUrr(_))) => {}
+            SessionChange::Install(session) => {
+                let profiled = Some(session).filter(|session| self.dormant.has_profile(session)).cloned();
+                self.active.add(plan.session, DormancyCandidate { since: now, active_at: now, profiled });
+            }
+            SessionChange::Rebind(transition) => {
+                let profiled = self.active.get_mut(plan.session).and_then(|it| it.profiled.as_mut());
+                profiled.into_iter().for_each(|profiled| *profiled = transition.after());
+            }
+            SessionChange::Update(_) => {
+                self.active.get_mut(plan.session).into_iter().for_each(|it| it.profiled = None);
+            }
+            SessionChange::Remove => drop(self.active.remove(plan.session)),
         }
     }
 
@@ -81,18 +92,31 @@ impl FastPath {
     }
 
     /// `false`: a timer or report is due, or the session has state that dormancy cannot keep.
-    fn make_dormant_again(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        DormancyCandidate { since, profiled, .. }: &DormancyCandidate,
-    ) -> bool {
-        let Some(entry) = self.dormancy_location(seid, profiled) else { return false };
-        let Some(traces) = self.slow_path.remove_for_dormancy(seid, *since, now) else { return false };
+    fn make_dormant_again(&mut self, now: Time, seid: Seid, candidate: &DormancyCandidate) -> bool {
+        let since = candidate.since;
+        let Some(profiled) = self.profile_of_candidate(seid, candidate) else { return false };
+        let Some(entry) = self.dormancy_location(seid, &profiled) else { return false };
+        let Some(traces) = self.slow_path.remove_for_dormancy(seid, since, now) else { return false };
         let prior = PriorState { lease: self.detach_lease(seid), measured: traces };
-        let paths = self.dormant.add(&entry, seid, *since, profiled, Some(Box::new(prior)));
+        let paths = self.dormant.add(&entry, seid, since, &profiled, Some(Box::new(prior)));
         self.update_paths(now, Paths::default(), paths.unwrap_or_default());
         true
+    }
+
+    /// The profile of an active session, which is found or made if its rules have changed in an unknown way. `None`: its rules or its state
+    /// are none that dormancy can keep, or there are too many profiles.
+    pub(crate) fn profile_of_candidate(
+        &mut self,
+        seid: Seid,
+        DormancyCandidate { since, profiled, .. }: &DormancyCandidate,
+    ) -> Option<ProfiledSession> {
+        if let Some(profiled) = profiled {
+            return Some(profiled.clone());
+        }
+        let has_little_state =
+            self.slow_path.is_independent(seid) && self.slow_path.has_measured_state_alone(seid, *since);
+        let rules = self.slow_path.rules_of(seid).filter(|_| has_little_state)?;
+        self.dormant.own_profile(rules, |profile| sources_of(profile, &self.topology))
     }
 
     /// Where an active session is among the dormant ones, if it can be one of them but for its state.
@@ -126,9 +150,13 @@ impl FastPath {
     }
 
     fn learn_dormant_profile(&mut self, profiled: &ProfiledSession) {
-        let mut senders = profiled.profile().senders();
-        let source = |far: Option<&Far>| Some(path_of(far?, &self.topology)?.0);
-        let sources = [(); 2].map(|()| source(senders.next().flatten()));
+        let sources = sources_of(profiled.profile(), &self.topology);
         self.dormant.learn(profiled, sources);
     }
+}
+
+/// The local source addresses of packets to the peers of a profile.
+fn sources_of(profile: &SessionProfile, topology: &Topology) -> [Option<IpAddr>; 2] {
+    let mut senders = profile.senders();
+    [(); 2].map(|()| Some(path_of(senders.next().flatten()?, topology)?.0))
 }

@@ -11,7 +11,7 @@ use causeway_types::{Seid, Time};
 /// memory of a dormant one.
 const DEFAULT_MAX_ACTIVE: usize = 1 << 18;
 
-/// Active sessions that have been dormant.
+/// Active sessions that could become dormant.
 #[derive(Debug)]
 pub(crate) struct ActiveSessions {
     max_active: usize,
@@ -21,14 +21,15 @@ pub(crate) struct ActiveSessions {
     sequence: u64,
 }
 
-/// A session with its profile and the transitions applied to it.
+/// A session that could become dormant.
 #[derive(Clone, Debug)]
 pub(crate) struct DormancyCandidate {
     /// When it was established.
     pub(crate) since: Time,
     /// When it became active.
     pub(crate) active_at: Time,
-    pub(crate) profiled: ProfiledSession,
+    /// Its profile, with the transitions applied to it. `None`: its profile is to be found by its rules.
+    pub(crate) profiled: Option<ProfiledSession>,
 }
 
 impl Default for ActiveSessions {
@@ -57,7 +58,17 @@ impl ActiveSessions {
         self.order.insert(self.sequence, seid);
     }
 
-    /// Removes a session that stays active for good, or has ended. Returns its state.
+    /// A session.
+    pub(crate) fn get(&self, seid: Seid) -> Option<&DormancyCandidate> {
+        self.sessions.get(&seid).map(|(_, candidate)| candidate)
+    }
+
+    /// The same, mutable.
+    pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut DormancyCandidate> {
+        self.sessions.get_mut(&seid).map(|(_, candidate)| candidate)
+    }
+
+    /// Removes a session that is dormant, or has ended. Returns its state.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<DormancyCandidate> {
         let (turn, candidate) = self.sessions.remove(&seid)?;
         self.order.remove(&turn);

@@ -9,6 +9,7 @@ mod active;
 mod cold;
 mod find;
 mod location;
+mod own_profiles;
 mod policies;
 mod prefetch;
 mod profiles;
@@ -90,6 +91,8 @@ pub(crate) struct Activated {
     pub(crate) since: Time,
     pub(crate) profiled: ProfiledSession,
     pub(crate) paths: Paths,
+    /// The data plane has made its profile.
+    pub(crate) has_own_profile: bool,
     /// Its state, if that was in memory.
     pub(crate) prior: Option<Box<PriorState>>,
 }
@@ -159,16 +162,25 @@ impl DormantSessions {
     /// Sessions of this profile can be dormant from now on. `sources`: the local source addresses of packets to its
     /// peers.
     pub(crate) fn learn(&mut self, profiled: &ProfiledSession, sources: [Option<IpAddr>; 2]) {
-        let mut tunnels = profiled.tunnels();
-        let locals = [(); 2].map(|()| Some(tunnels.next()?.addr));
-        // Prefetched locations refer to profile numbers, which may now mean other profiles.
-        self.prefetch = PrefetchQueue::default();
-        self.profiles.insert(DormantProfile {
+        self.insert_profile(DormantProfile {
             profile: Arc::clone(profiled.profile()),
-            locals,
+            locals: Self::locals_of(profiled.profile(), profiled.params()),
             sources,
             users: 0,
+            form: None,
         });
+    }
+
+    fn insert_profile(&mut self, profile: DormantProfile) {
+        // Prefetched locations refer to profile numbers, which may now mean other profiles.
+        self.prefetch = PrefetchQueue::default();
+        self.profiles.insert(profile);
+    }
+
+    /// The local addresses of each tunnel of a profile.
+    fn locals_of(profile: &SessionProfile, params: &SessionParams) -> [Option<DualIp>; 2] {
+        let mut tunnels = profile.tunnels(params);
+        [(); 2].map(|()| Some(tunnels.next()?.addr))
     }
 
     /// Whether a session can become dormant, given that no active session has its tunnels and address. `false`: its
@@ -283,7 +295,8 @@ impl DormantSessions {
         let profile = self.profiles.get_mut(number)?;
         profile.users -= 1;
         let profiled = ProfiledSession::new(Arc::clone(&profile.profile), params, self.policies.take(policy));
-        Some(Activated { since, profiled, paths: profile.paths(&params), prior })
+        let has_own_profile = profile.form.is_some();
+        Some(Activated { since, profiled, paths: profile.paths(&params), has_own_profile, prior })
     }
 
     /// Whether the list has too many vacant records, with one at its end.

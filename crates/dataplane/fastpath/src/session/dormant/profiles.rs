@@ -1,5 +1,6 @@
 //! The profiles of dormant sessions.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -12,6 +13,12 @@ use super::Paths;
 /// The maximum size, in octets, of the requests of all unused profiles together.
 const UNUSED_PROFILES_MAX_OCTETS: usize = 1 << 20;
 
+/// The same of all profiles that the data plane has made itself, used or not.
+const OWN_PROFILES_MAX_OCTETS: usize = 4 << 20;
+
+/// Own profiles of one form: sessions with more of them stay active.
+const MAX_OF_A_FORM: usize = 32;
+
 /// The profile of dormant sessions.
 #[derive(Debug)]
 pub(super) struct DormantProfile {
@@ -22,6 +29,8 @@ pub(super) struct DormantProfile {
     pub(super) sources: [Option<IpAddr>; 2],
     /// The number of dormant sessions with it.
     pub(super) users: usize,
+    /// The form of its rules, if the data plane has made it.
+    pub(super) form: Option<u64>,
 }
 
 impl DormantProfile {
@@ -49,6 +58,9 @@ pub(super) struct DormantProfiles {
     by_template: PartitionedMap<usize, u32>,
     /// Octets of the requests of all profiles.
     octets: usize,
+    /// The numbers of own profiles by the form of their rules, and their octets.
+    by_form: HashMap<u64, Vec<u32>>,
+    own_octets: usize,
 }
 
 impl DormantProfiles {
@@ -70,20 +82,59 @@ impl DormantProfiles {
         while self.octets > UNUSED_PROFILES_MAX_OCTETS && self.evict_unused() {}
         let number = self.free.pop().unwrap_or(self.all.len() as u32);
         self.by_template.insert(key_of(&profile.profile), number);
+        if let Some(form) = profile.form {
+            self.by_form.entry(form).or_default().push(number);
+            self.own_octets += profile.profile.octets();
+        }
         match self.all.get_mut(number as usize) {
             Some(slot) => *slot = Some(profile),
             None => self.all.push(Some(profile)),
         }
     }
 
+    /// The own profile that is equal in effect to a new one, whose rules have this form.
+    pub(super) fn own(&self, form: u64, new: &SessionProfile) -> Option<&Arc<SessionProfile>> {
+        let of_form = self.by_form.get(&form)?.iter().filter_map(|number| self.get(*number));
+        of_form.map(|held| &held.profile).find(|held| held.is_equivalent(new))
+    }
+
+    /// Whether an own profile of this form and size can be inserted. Unused ones are evicted for it.
+    pub(super) fn can_insert_own(&mut self, form: u64, octets: usize) -> bool {
+        if self.by_form.get(&form).is_some_and(|all| all.len() >= MAX_OF_A_FORM) {
+            return false;
+        }
+        while self.own_octets + octets > OWN_PROFILES_MAX_OCTETS {
+            if !self.evict(|profile| profile.form.is_some()) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// `false`: all profiles are in use.
     fn evict_unused(&mut self) -> bool {
-        let is_idle = |slot: &Option<DormantProfile>| slot.as_ref().is_some_and(|profile| profile.users == 0);
+        self.evict(|_| true)
+    }
+
+    /// Evicts an unused profile that is one of these. `false`: there is none.
+    fn evict(&mut self, is_one: impl Fn(&DormantProfile) -> bool) -> bool {
+        let is_idle = |slot: &Option<DormantProfile>| {
+            slot.as_ref().is_some_and(|profile| profile.users == 0 && is_one(profile))
+        };
         let Some(place) = self.all.iter().position(is_idle) else { return false };
         if let Some(profile) = self.all.get_mut(place).and_then(Option::take) {
-            self.octets -= profile.profile.octets();
+            let octets = profile.profile.octets();
+            self.octets -= octets;
             self.by_template.remove(&key_of(&profile.profile));
             self.free.push(place as u32);
+            if let Some(form) = profile.form {
+                self.own_octets -= octets;
+                let of_form = self.by_form.entry(form).or_default();
+                of_form.retain(|number| *number as usize != place);
+                if of_form.is_empty() {
+                    self.by_form.remove(&form);
+                }
+            }
         }
         true
     }
@@ -111,7 +162,13 @@ mod tests {
             rules.urrs.extend([(UrrId(number), Urr::new(UrrId(number), MeasurementMethod::default()))]);
             let profile = Arc::clone(Templates::default().profiled(&rules).unwrap().profile());
             let users = usize::from(number <= 2000);
-            kinds.insert(DormantProfile { profile, locals: [None; 2], sources: [None; 2], users });
+            kinds.insert(DormantProfile {
+                profile,
+                locals: [None; 2],
+                sources: [None; 2],
+                users,
+                form: None,
+            });
         }
         let known = kinds.all.iter().flatten();
         assert_eq!((known.clone().count(), known.filter(|profile| profile.users == 0).count()), (2001, 1));
