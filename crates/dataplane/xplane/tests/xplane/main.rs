@@ -3,6 +3,7 @@
 mod ageing;
 mod idle;
 mod plane;
+mod plans;
 mod service;
 mod shared;
 mod wire;
