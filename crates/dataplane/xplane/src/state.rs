@@ -111,7 +111,7 @@ pub struct UeState {
 impl UeState {
     /// The state as it is in memory.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
+        let mut out = Writer::of_size(STATE_OCTETS);
         out.u32(self.accounts.len() as u32).u32(self.meters.len() as u32);
         for account in &self.accounts {
             let idle = u64::try_from(account.idle_limit.as_nanos()).unwrap_or(u64::MAX);

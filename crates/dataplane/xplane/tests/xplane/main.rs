@@ -1,6 +1,7 @@
 //! Tests of the pipeline and of the data plane as a whole.
 
 mod ageing;
+mod allocations;
 mod idle;
 mod plane;
 mod plans;
