@@ -60,6 +60,8 @@ pub struct Lockstep {
     oracle: Option<Box<dyn PacketEngine>>,
     events: VecDeque<Event>,
     verdict: LockstepResult,
+    /// Packets and events may come in any order within one call.
+    is_unordered: bool,
 }
 
 impl Lockstep {
@@ -73,7 +75,13 @@ impl Lockstep {
     /// Of these two, to which nothing has happened yet.
     pub fn of(slow_path: Box<dyn PacketEngine>, fast: Box<dyn PacketEngine>) -> Self {
         let (events, verdict) = (VecDeque::new(), LockstepResult::default());
-        Self { slow_path, fast, oracle: None, events, verdict }
+        Self { slow_path, fast, oracle: None, events, verdict, is_unordered: false }
+    }
+
+    /// The same for a data plane with several packets in flight: what one call sends is compared in any order, and so are its events.
+    #[must_use]
+    pub fn in_any_order(self) -> Self {
+        Self { is_unordered: true, ..self }
     }
 
     /// The same with a third one, the oracle. What it cannot do is not offered.
@@ -127,8 +135,16 @@ impl Lockstep {
         expected: &[(Egress, Vec<u8>)],
         (name, sent): (&str, &[(Egress, Vec<u8>)]),
     ) {
+        if expected == sent {
+            return;
+        }
+        let (mut expected, mut sent) = (expected.to_vec(), sent.to_vec());
+        if self.is_unordered {
+            sort(&mut expected);
+            sort(&mut sent);
+        }
         if expected != sent {
-            self.verdict.record_difference(|| differing_output(&what(), expected, (name, sent)));
+            self.verdict.record_difference(|| differing_output(&what(), &expected, (name, &sent)));
         }
     }
 
@@ -136,7 +152,10 @@ impl Lockstep {
     fn settle(&mut self, after: &str) {
         let counters = self.slow_path.counters();
         let mut events: Vec<Event> = std::iter::from_fn(|| self.slow_path.poll_event()).collect();
-        let verdict = self.verdict.clone();
+        let (verdict, is_unordered) = (self.verdict.clone(), self.is_unordered);
+        if is_unordered {
+            sort(&mut events);
+        }
         for (name, other) in self.others() {
             let theirs = other.counters();
             if counters != theirs {
@@ -144,7 +163,10 @@ impl Lockstep {
                     || format!("counters after {after}{}", differing_counters(&counters, (name, &theirs)));
                 verdict.record_difference(text);
             }
-            let their_events: Vec<Event> = std::iter::from_fn(|| other.poll_event()).collect();
+            let mut their_events: Vec<Event> = std::iter::from_fn(|| other.poll_event()).collect();
+            if is_unordered {
+                sort(&mut their_events);
+            }
             if events != their_events {
                 let at = events.iter().zip(&their_events).take_while(|(one, other)| one == other).count();
                 let pair = (events.get(at), their_events.get(at));
@@ -159,6 +181,11 @@ impl Lockstep {
         let (one, other) = (self.slow_path.heavy_hitters(now), self.fast.heavy_hitters(now));
         self.verdict.compare("the heavy hitters", &one, (FAST_PATH, &other));
     }
+}
+
+/// Puts equal lists into the same order, whatever that is.
+fn sort<T: Debug>(list: &mut [T]) {
+    list.sort_by_cached_key(|it| format!("{it:?}"));
 }
 
 /// The counters that are not the same.

@@ -75,6 +75,9 @@ const HOT: u64 = 20;
 /// The same of packets that flows in external memory must decide: sessions under a firewall are for the slow path there.
 const HOT_IN_EXTERNAL_MEMORY: u64 = 8;
 
+/// The same while bursts are in flight: nothing is granted before the first packet of a measurement, so that the slow path has the burst that it is in.
+const HOT_IN_FLIGHT: u64 = 4;
+
 /// `most_awake`: of the sessions that could rest again.
 fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize, compared: Compared) {
     let fast_path = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
@@ -189,26 +192,47 @@ fn worlds_with_the_oracle() {
     compare("worlds of many sessions with the oracle", 6, 7, 6, Compared::Three);
 }
 
-// Input:  random worlds of one session and of several, on X-PLANE over the model of external memory, one packet in flight at a time.
-// Output: the same results, packets, counters and events as from the slow path, after every step.
-#[test]
-fn worlds_over_external_memory() {
+/// X-PLANE over the model of external memory, with four queue pairs.
+fn over_external_memory(topology: Topology, limits: Limits, loss: f64) -> ModelPlane {
     let sizes = Sizes {
         ue_buckets: 1 << 6,
         flow_buckets: 1 << 9,
         rings: 4,
-        ring: 16,
+        // No burst is longer: no ring is full.
+        ring: 64,
         paging_rings: 4,
         paging_ring: 8,
     };
+    let parameters = ModelParameters { queue_pairs: 4, loss, ..ModelParameters::X_PLANE };
+    ModelPlane::over_model(topology, limits, parameters, sizes, 1).unwrap()
+}
+
+// Input:  random worlds of one session and of several, on X-PLANE over the model of external memory, one packet in flight at a time; also over links that lose 2 % of all
+//         messages.
+// Output: the same results, packets, counters and events as from the slow path, after every step.
+#[test]
+fn worlds_over_external_memory() {
+    for (loss, seed) in [(0.0, 8), (0.02, 8)] {
+        let xplane = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
+            Box::new(over_external_memory(topology, limits, loss).with_window(1))
+        };
+        let how = (Compared::WithoutHeavyHitters, HOT_IN_EXTERNAL_MEMORY);
+        let name = |sessions| format!("worlds of {sessions} over external memory, loss {loss}");
+        compare_with(&name("one session"), 1, seed, &xplane, how);
+        compare_with(&name("many sessions"), 6, seed + 1, &xplane, how);
+    }
+}
+
+// Input:  random worlds of one session and of several, on X-PLANE over the model of external memory, with all packets of a burst in flight.
+// Output: the same results, packets, counters and events as from the slow path, after every step; packets and events of a burst in any order.
+#[test]
+fn worlds_with_packets_in_flight() {
     let xplane = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
-        let parameters = ModelParameters { queue_pairs: 4, ..ModelParameters::X_PLANE };
-        let plane = ModelPlane::over_model(topology, limits, parameters, sizes, 1).unwrap();
-        Box::new(plane.with_window(1))
+        Box::new(over_external_memory(topology, limits, 0.0))
     };
-    let how = (Compared::WithoutHeavyHitters, HOT_IN_EXTERNAL_MEMORY);
-    compare_with("worlds of one session over external memory", 1, 8, &xplane, how);
-    compare_with("worlds of many sessions over external memory", 6, 9, &xplane, how);
+    let how = (Compared::InFlight, HOT_IN_FLIGHT);
+    compare_with("worlds of one session with packets in flight", 1, 12, &xplane, how);
+    compare_with("worlds of many sessions with packets in flight", 6, 13, &xplane, how);
 }
 
 // Input:  data planes with a small defect each.

@@ -145,14 +145,6 @@ pub mod xplane {
         USED_BY,
         "X-PLANE section 7.3: half of the other 17 %, for a packet that comes and leaves",
     );
-    /// A read of tokens, at the least.
-    pub const ROUND_TRIP: Parameter = parameter(
-        "read or write of a state",
-        2500.0,
-        "ns",
-        "xplane-fig18",
-        "X-PLANE section 7.3: of about 3 us of the fast path 83 % are the access to memory",
-    );
     /// What a read of tokens takes longer, at most.
     pub const SPREAD: Parameter =
         parameter("what a read takes longer, at most", 1000.0, "ns", "xplane-fig18", "an assumption");
@@ -257,7 +249,7 @@ pub mod driver {
 }
 
 /// All of them, in the order of the documentation.
-pub const ALL: [Parameter; 25] = [
+pub const ALL: [Parameter; 24] = [
     accel_switch::PORT,
     accel_switch::FULL_PORT,
     accel_switch::QUEUE,
@@ -271,7 +263,6 @@ pub const ALL: [Parameter; 25] = [
     xplane::WRITES,
     xplane::ONE_WAY,
     xplane::PASS,
-    xplane::ROUND_TRIP,
     xplane::SPREAD,
     hybrid::CHANGES,
     hybrid::STAY,

@@ -404,6 +404,13 @@ impl ExternalMemory for Client {
         }
     }
 
+    fn has_place(&self, _: QueuePair, operation: &Operation) -> bool {
+        // Without a connection it says what is wrong.
+        let requester = self.requester.as_ref().filter(|_| self.status == Status::Connected);
+        self.completions.len() < self.config.queue
+            && requester.is_none_or(|requester| requester.has_place(operation))
+    }
+
     fn poll(&mut self, now: Time) -> Option<Completion> {
         self.tick(now);
         self.completions.pop_front().or_else(|| self.requester.as_mut()?.poll())

@@ -217,6 +217,9 @@ pub trait ExternalMemory {
         operation: Operation,
     ) -> Result<OperationId, SubmitError>;
 
+    /// Whether the queue of the queue pair has a place for an operation: else [`Self::submit`] says [`SubmitError::QueueFull`].
+    fn has_place(&self, queue_pair: QueuePair, operation: &Operation) -> bool;
+
     /// The next operation that has ended; operations of one queue pair end in the order in which they were submitted.
     fn poll(&mut self, now: Time) -> Option<Completion>;
 

@@ -67,6 +67,10 @@ impl ExternalMemory for Local {
         Ok(id)
     }
 
+    fn has_place(&self, _: QueuePair, _: &Operation) -> bool {
+        true
+    }
+
     fn poll(&mut self, _: Time) -> Option<Completion> {
         self.completions.pop_front()
     }

@@ -408,6 +408,14 @@ impl ExternalMemory for Model {
         Ok(id)
     }
 
+    fn has_place(&self, queue_pair: QueuePair, operation: &Operation) -> bool {
+        let has_place = |pair: &Pair| {
+            pair.requester.outstanding() + pair.unpolled < self.parameters.queue
+                && pair.requester.has_place(operation)
+        };
+        self.pairs.get(usize::from(queue_pair.0)).is_none_or(has_place)
+    }
+
     fn poll(&mut self, now: Time) -> Option<Completion> {
         self.advance(now);
         let completion = self.done.pop_front()?;

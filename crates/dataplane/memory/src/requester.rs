@@ -165,14 +165,10 @@ impl Requester {
         if u32::try_from(length).map_or(true, |length| length > self.config.max_length) {
             return Err(SubmitError::TooLong { length, limit: self.config.max_length });
         }
-        let packets = match operation.request {
-            Request::FetchAdd { .. } => 1,
-            _ => packets_of(length, self.config.mtu),
-        };
-        let is_full = self.entries.len() + self.completions.len() >= self.config.queue;
-        if is_full || self.next.since(self.oldest) + packets > MAX_OPEN_PSNS {
+        if !self.has_place(&operation) {
             return Err(SubmitError::QueueFull);
         }
+        let packets = self.packets_of(&operation);
         let id = OperationId(self.next_id);
         self.next_id += 1;
         self.entries.push_back(Entry { id, operation, first: self.next, packets, received: Vec::new() });
@@ -188,6 +184,20 @@ impl Requester {
     /// When [`Requester::tick`] is due.
     pub const fn next_timer(&self) -> Option<Time> {
         self.deadline
+    }
+
+    /// Whether the queue has a place for an operation.
+    pub fn has_place(&self, operation: &Operation) -> bool {
+        // Lengths that are refused take no place.
+        self.entries.len() + self.completions.len() < self.config.queue
+            && self.next.since(self.oldest) + self.packets_of(operation) <= MAX_OPEN_PSNS
+    }
+
+    fn packets_of(&self, operation: &Operation) -> u32 {
+        match operation.request {
+            Request::FetchAdd { .. } => 1,
+            _ => packets_of(operation.request.length(), self.config.mtu),
+        }
     }
 
     /// Lets time pass: after a time-out packets are sent again, or the queue pair fails with [`Failure::RetryExceeded`]. The owner then

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU8;
+use std::ops::Range;
 
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_packet::rewrite::decrement_hop_limit;
@@ -66,7 +67,7 @@ impl Action {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
+        let mut out = Writer::of_size(ACTION);
         match self {
             Self::SlowPath => {}
             Self::Drop(reason) => {
@@ -142,33 +143,38 @@ impl Send {
         Some(Self { route, max_payload, is_routed: send.is_routed, is_gated: send.is_gated })
     }
 
-    /// The packet as it is sent. `hops`: those of the outer header that it came with. `None`: the slow path decides.
+    /// The packet as it is sent, in the memory of the frame that it came in: `user` is the user packet there. `hops`: those of the outer header that it came
+    /// with. `locals`: the local GTP-U addresses of the topology. `None`: the slow path decides.
     pub(crate) fn wrap(
         &self,
-        user: &[u8],
+        (frame, user): (&mut Vec<u8>, Range<usize>),
         tos: u8,
         hops: Option<NonZeroU8>,
-        topology: &Topology,
-    ) -> Option<(Egress, Vec<u8>)> {
-        let (egress, mut packet) = match self.route {
+        (topology, locals): (&Topology, &[IpAddr]),
+    ) -> Option<Egress> {
+        let length = frame.get(user.clone())?.len();
+        let (egress, start) = match self.route {
             Route::Network(network) => {
                 let network = topology.networks.get(usize::from(network))?.instance.clone();
-                (Egress::Ip { network }, Vec::with_capacity(user.len()))
+                frame.truncate(user.end);
+                frame.drain(..user.start);
+                (Egress::Ip { network }, 0)
             }
-            Route::Tunnel { local, peer, header, header_len, tos: outer } => {
+            Route::Tunnel { local, peer, mut header, header_len, tos: outer } => {
                 let hops = causeway_dataplane::hops_of_relayed(hops).ok()?;
-                let local = *topology.local_addresses().get(usize::from(local))?;
-                let mut front = header.get(..usize::from(header_len))?.to_vec();
-                let length = u16::try_from(front.len() - 8 + user.len()).ok()?;
+                let local = *locals.get(usize::from(local))?;
+                let front = header.get_mut(..usize::from(header_len))?;
+                let length = u16::try_from(front.len().checked_sub(8)? + length).ok()?;
                 front.get_mut(2..4)?.copy_from_slice(&length.to_be_bytes());
-                (Egress::Gtpu { local, peer, tos: outer | tos & 0x03, hops }, front)
+                frame.truncate(user.end);
+                drop(frame.splice(..user.start, front.iter().copied()));
+                (Egress::Gtpu { local, peer, tos: outer | tos & 0x03, hops }, front.len())
             }
         };
-        let start = packet.len();
-        packet.extend_from_slice(user);
+        let packet = frame;
         if self.is_routed && topology.routing.decrement_ttl {
             decrement_hop_limit(packet.get_mut(start..)?).ok()?;
         }
-        Some((egress, packet))
+        Some(egress)
     }
 }

@@ -9,6 +9,7 @@ use causeway_slowpath::lease::LookupKey;
 use causeway_types::{Qfi, Teid, Time};
 
 use crate::key::{Fields, UeKey};
+use crate::layout::TAG;
 use crate::pipeline::Arrival;
 
 const G_PDU: u8 = 255;
@@ -60,12 +61,19 @@ pub(crate) fn arrival(
         at,
         ue: UeKey::new(&key)?,
         fields: Fields::new(flow, qfi),
-        frame: packet.to_vec(),
+        frame: with_space(packet),
         start,
         end: start + user.len(),
         tos: flow.tos,
         hops,
     })
+}
+
+/// The packet, with space for its number, which it has in memory.
+fn with_space(packet: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(packet.len() + TAG);
+    frame.extend_from_slice(packet);
+    frame
 }
 
 /// A G-PDU with nothing in its header, or with a container that has a QFI and nothing else: TEID, user packet, QFI.

@@ -80,7 +80,7 @@ pub struct FlowEntry {
 impl FlowEntry {
     /// The entry as it is in memory.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
+        let mut out = Writer::of_size(ENTRY);
         out.u64(self.generation).bytes(&self.ue.0).bytes(&self.flow.0).u64(self.used.as_nanos());
         if let Some((rule, action)) = &self.rule {
             out.u8(1);

@@ -21,7 +21,7 @@ pub struct UeKey(pub(crate) [u8; UE_KEY]);
 impl UeKey {
     /// The key of packets with this lookup key. `None`: the number of the network is too large.
     pub fn new(key: &LookupKey) -> Option<Self> {
-        let mut out = Writer::default();
+        let mut out = Writer::of_size(UE_KEY);
         match key {
             LookupKey::Tunnel { teid, local } => {
                 out.u8(1 + u8::from(local.is_ipv6())).u8(0).u16(0).u32(teid.value()).bytes(&address(*local));
@@ -115,12 +115,15 @@ impl Fields {
 
     /// The flow.
     pub fn key(&self) -> FlowKey {
-        let mut out = Writer::default();
         let flags = 1 | (IS_IPV6 * u8::from(self.src.is_ipv6())) | u8::from(self.ports.is_some()) << 2;
         let ports = self.ports.unwrap_or(Ports { src: 0, dst: 0 });
-        out.u8(flags).u8(self.protocol).u8(self.dscp).u8(self.qfi.map_or(0xff, Qfi::value));
-        out.u16(ports.src).u16(ports.dst).bytes(&address(self.src)).bytes(&address(self.dst));
-        FlowKey(out.finish(FLOW_KEY).first_chunk().copied().unwrap_or([0; FLOW_KEY]))
+        let mut key = [0; FLOW_KEY];
+        key[..4].copy_from_slice(&[flags, self.protocol, self.dscp, self.qfi.map_or(0xff, Qfi::value)]);
+        key[4..6].copy_from_slice(&ports.src.to_be_bytes());
+        key[6..8].copy_from_slice(&ports.dst.to_be_bytes());
+        key[8..24].copy_from_slice(&address(self.src));
+        key[24..].copy_from_slice(&address(self.dst));
+        FlowKey(key)
     }
 
     /// The remote and the local end: address and port.

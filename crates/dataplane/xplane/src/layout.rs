@@ -201,3 +201,32 @@ impl Layout {
 
 /// The key of the region of a model.
 pub const MODEL_RKEY: Rkey = Rkey(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::UE_KEY;
+    use crate::local_state::{LocalStateConfig, WAYS};
+    use crate::state::STATE_OCTETS;
+
+    const EMPTY: Sizes =
+        Sizes { ue_buckets: 0, flow_buckets: 0, rings: 0, ring: 0, paging_rings: 0, paging_ring: 0 };
+
+    // Input:  tables for the UEs and flows of X-PLANE section 6: two lookup keys a UE, which share a bucket, and two flows a bucket; rings of 128 packets for 40 %
+    //         of the UEs; 26,000 entries of the local state table with key, packets in flight and state.
+    // Output: the octets that docs/xplane.md has beside the paper's.
+    #[test]
+    fn the_tables_of_the_paper_in_octets() {
+        let tables = |ues: u64, flows: u64| Sizes {
+            ue_buckets: 2 * ues / UE_WAYS as u64,
+            flow_buckets: flows / crate::flows::WAYS as u64,
+            ..EMPTY
+        };
+        assert_eq!(tables(1_000_000, 10_000_000).octets(), 16_024_000_000);
+        assert_eq!(tables(8_000_000, 64_000_000).octets(), 109_184_000_000);
+        let rings = Sizes { paging_rings: 400_000, paging_ring: 128, ..EMPTY };
+        assert_eq!(rings.octets(), 105_267_200_000);
+        let entries = LocalStateConfig::default().buckets * WAYS;
+        assert_eq!((entries, entries * (UE_KEY + size_of::<u64>() + STATE_OCTETS)), (26_000, 16_432_000));
+    }
+}

@@ -95,4 +95,4 @@ pub use idle::Paged;
 pub use key::{Fields, FlowKey, UeKey};
 pub use layout::{MODEL_RKEY, Sizes, StatePlace};
 pub use pipeline::{Arrival, Departure, Directory, Pipeline, PipelineConfig, PipelineCounters, Verdict, Why};
-pub use plane::{Awaited, ModelPlane, XPlane};
+pub use plane::{Awaited, LocalPlane, ModelPlane, XPlane};

@@ -1,10 +1,15 @@
 //! Octets of records in external memory, in network byte order.
 
 /// Writes fields one after the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
+    /// For a record of at most so many octets: it allocates once.
+    pub(crate) fn of_size(size: usize) -> Self {
+        Self(Vec::with_capacity(size))
+    }
+
     pub(crate) fn bytes(&mut self, octets: &[u8]) -> &mut Self {
         self.0.extend_from_slice(octets);
         self

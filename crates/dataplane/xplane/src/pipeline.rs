@@ -29,6 +29,7 @@ use causeway_memory::{
     Completion, ExternalMemory, Failure, Operation, OperationId, Outcome, Place, QueuePair, SubmitError,
 };
 use causeway_types::{Direction, Span, Time};
+use foldhash::fast::FixedState;
 
 use crate::action::{ACTION, Action, Send};
 use crate::flows::{ENTRIES, FlowEntry, Found, Generations, aged_table, find};
@@ -256,7 +257,7 @@ pub(crate) enum Purpose {
 
 type Of = (UeKey, FlowKey);
 
-/// The pipeline over a memory.
+/// The pipeline over a memory. Tables whose keys are numbers of its own need no seed.
 #[derive(Debug)]
 pub struct Pipeline<M> {
     memory: M,
@@ -268,7 +269,7 @@ pub struct Pipeline<M> {
     shared: LocalStateTable<StatePlace, UeState>,
     /// Packets that wait for such a state, in order, with what was read for them.
     held: HashMap<StatePlace, VecDeque<(u64, Vec<u8>)>>,
-    flights: HashMap<u64, Flight>,
+    flights: HashMap<u64, Flight, FixedState>,
     next_flight: u64,
     walks: HashMap<Of, Walk>,
     /// Entries whose use is being written, by bucket and place: so many writes.
@@ -277,10 +278,10 @@ pub struct Pipeline<M> {
     free_rings: Vec<usize>,
     /// The flow of each ring, and its packets by position.
     ring_flows: Vec<Option<Of>>,
-    ring_flights: HashMap<(usize, u64), u64>,
+    ring_flights: HashMap<(usize, u64), u64, FixedState>,
     /// Packets of idle UEs.
     pub(crate) idle: IdleRings,
-    purposes: HashMap<OperationId, Purpose>,
+    purposes: HashMap<OperationId, Purpose, FixedState>,
     /// Operations that wait while their queue pair is full.
     backlog: Vec<VecDeque<(Operation, Purpose)>>,
     departures: VecDeque<Departure>,
@@ -306,16 +307,16 @@ impl<M: ExternalMemory> Pipeline<M> {
             shared: LocalStateTable::new(config.local_state),
             held: HashMap::new(),
             config,
-            flights: HashMap::new(),
+            flights: HashMap::default(),
             next_flight: 1,
             walks: HashMap::new(),
             uses: HashMap::new(),
             rings: std::iter::repeat_with(ring).take(rings).collect(),
             free_rings: (0..rings).rev().collect(),
             ring_flows: vec![None; rings],
-            ring_flights: HashMap::new(),
+            ring_flights: HashMap::default(),
             idle: IdleRings::new(sizes.paging_rings, sizes.paging_ring),
-            purposes: HashMap::new(),
+            purposes: HashMap::default(),
             departures: VecDeque::new(),
             replies: VecDeque::new(),
             failure: None,
@@ -394,8 +395,8 @@ impl<M: ExternalMemory> Pipeline<M> {
         let number = self.next_flight;
         self.next_flight += 1;
         let bucket = self.flow_bucket(&ue, &flow);
-        let packet = [&number.to_be_bytes()[..], &frame].concat();
         let length = frame.len();
+        let packet = tagged(number, frame);
         self.flights.insert(
             number,
             Flight {
@@ -525,15 +526,16 @@ impl<M: ExternalMemory> Pipeline<M> {
 
     /// Submits what waits for a queue pair, in order, until it is full.
     fn submit_from(&mut self, now: Time, pair: usize) {
-        while let Some((operation, purpose)) = self.backlog.get_mut(pair).and_then(VecDeque::pop_front) {
-            match self.memory.submit(now, QueuePair(pair as u16), operation.clone()) {
+        let queue_pair = QueuePair(pair as u16);
+        loop {
+            let Some(queue) = self.backlog.get_mut(pair) else { return };
+            let has_place = |next: &(Operation, Purpose)| self.memory.has_place(queue_pair, &next.0);
+            if !queue.front().is_some_and(has_place) {
+                return;
+            }
+            let Some((operation, purpose)) = queue.pop_front() else { return };
+            match self.memory.submit(now, queue_pair, operation) {
                 Ok(id) => drop(self.purposes.insert(id, purpose)),
-                Err(SubmitError::QueueFull) => {
-                    if let Some(queue) = self.backlog.get_mut(pair) {
-                        queue.push_front((operation, purpose));
-                    }
-                    return;
-                }
                 Err(error) => {
                     let failure = match error {
                         SubmitError::Failed(failure) => failure,
@@ -563,9 +565,9 @@ impl<M: ExternalMemory> Pipeline<M> {
             Purpose::LoadShared { place, ticket } => {
                 self.loaded_shared(now, place, ticket, UeState::decode(&octets));
             }
-            Purpose::LookUp { flight } => self.looked_up(now, flight, &octets),
+            Purpose::LookUp { flight } => self.looked_up(now, flight, octets),
             Purpose::Block { ue, flow, number } => self.walked(now, (ue, flow), number, &octets),
-            Purpose::Ring { ring, read } => self.ring_read(now, ring, read, Some(&octets)),
+            Purpose::Ring { ring, read } => self.ring_read(now, ring, read, Some(octets)),
             Purpose::Page { ring, position } => self.idle.written(ring, position),
             Purpose::PageRead { ring, read } => self.idle_read(now, ring, read, &octets),
             Purpose::State { ticket } => {
@@ -616,43 +618,42 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// The packet and the entries of its flow are there.
-    fn looked_up(&mut self, now: Time, number: u64, octets: &[u8]) {
+    fn looked_up(&mut self, now: Time, number: u64, octets: Vec<u8>) {
         let Some(flight) = self.flights.get(&number).copied() else { return };
         let of = (flight.ue, flight.flow);
-        let (entries, packet) = octets.split_at_checked(ENTRIES).unwrap_or_default();
-        let frame = packet.split_at_checked(TAG).filter(|(tag, _)| **tag == number.to_be_bytes());
         // A read that was repeated found a later packet of the bucket at its place.
-        let Some((_, frame)) = frame else { return self.lose(now, number) };
-        if self.waits_for_state(now, number, octets) {
-            return;
+        if octets.get(ENTRIES..ENTRIES + TAG) != Some(&number.to_be_bytes()) {
+            return self.lose(now, number);
         }
+        let Some(octets) = self.octets_if_state_is_there(now, number, octets) else { return };
         if self.walks.contains_key(&of) {
             self.counters.joined += 1;
-            return self.wait(now, number, frame);
+            return self.wait(now, number, without_front(octets, ENTRIES));
         }
         let (way, header) = match self.local.state(flight.ticket) {
             None => return self.lose(now, number),
-            Some(LocalUe::Absent) => return self.leave_slowly(now, number, frame, Why::NoRecord),
+            Some(LocalUe::Absent) => return self.leave_slowly(now, number, frame_of(octets), Why::NoRecord),
             Some(LocalUe::Present { way, header, .. }) => (*way, *header),
         };
         if header.generation != self.generations.of(&flight.ue) || !header.is_of_ue(&flight.fields) {
-            return self.leave_slowly(now, number, frame, Why::NoRecord);
+            return self.leave_slowly(now, number, frame_of(octets), Why::NoRecord);
         }
         let bucket = self.flow_bucket(&flight.ue, &flight.flow);
         let is_aged = |place, used| {
             now.since(used) >= self.config.flow_age && !self.uses.contains_key(&(bucket, place))
         };
+        let entries = octets.get(..ENTRIES).unwrap_or_default();
         match find(entries, &flight.ue, &flight.flow, &self.generations, is_aged) {
             Found::Hit(entry, place) => {
                 self.counters.hits += 1;
                 if now.since(entry.used).as_nanos() > self.config.flow_age.as_nanos() / 4 {
                     self.write_use(now, bucket, place, entry);
                 }
-                self.enforce(now, number, frame, entry.rule);
+                self.enforce(now, number, frame_of(octets), entry.rule);
             }
-            Found::Collision => self.leave_slowly(now, number, frame, Why::FlowCollision),
+            Found::Collision => self.leave_slowly(now, number, frame_of(octets), Why::FlowCollision),
             Found::Miss { place, is_aged } => match self.free_rings.pop() {
-                None => self.leave_slowly(now, number, frame, Why::NoRing),
+                None => self.leave_slowly(now, number, frame_of(octets), Why::NoRing),
                 Some(ring) => {
                     self.counters.walks += 1;
                     if let Some(flow) = self.ring_flows.get_mut(ring) {
@@ -672,7 +673,7 @@ impl<M: ExternalMemory> Pipeline<M> {
                         takes_aged: is_aged,
                     };
                     self.walks.insert(of, walk);
-                    self.wait(now, number, frame);
+                    self.wait(now, number, without_front(octets, ENTRIES));
                     self.read_block(now, of, 0);
                 }
             },
@@ -714,21 +715,21 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.config.flow_age
     }
 
-    /// The state of the packet's session is not there yet, if that is the state of several lookup keys: the packet waits for it, and later
+    /// What was read for a packet. `None`: the state of its session is that of several lookup keys, and is not there yet; the packet waits for it, and later
     /// packets of its UE behind it.
-    fn waits_for_state(&mut self, now: Time, number: u64, octets: &[u8]) -> bool {
-        let Some(flight) = self.flights.get_mut(&number) else { return false };
+    fn octets_if_state_is_there(&mut self, now: Time, number: u64, octets: Vec<u8>) -> Option<Vec<u8>> {
+        let flight = self.flights.get_mut(&number)?;
         let Some(LocalUe::Present { header: UeHeader { shared_state: Some(place), .. }, .. }) =
             self.local.state(flight.ticket)
         else {
-            return false;
+            return Some(octets);
         };
         let (place, ue) = (*place, flight.ue);
         let ticket = match flight.shared {
             Some(ticket) => ticket,
             // The packet is for the slow path if it finds no state.
             None => match self.shared.arrive(now, &place) {
-                Err(_) => return false,
+                Err(_) => return Some(octets),
                 Ok(Arrived { ticket, is_first }) => {
                     flight.shared = Some(ticket);
                     if is_first {
@@ -739,11 +740,11 @@ impl<M: ExternalMemory> Pipeline<M> {
                 }
             },
         };
-        let waits = self.shared.state(ticket).is_none();
-        if waits {
-            self.held.entry(place).or_default().push_back((number, octets.to_vec()));
+        if self.shared.state(ticket).is_some() {
+            return Some(octets);
         }
-        waits
+        self.held.entry(place).or_default().push_back((number, octets));
+        None
     }
 
     /// A state of several lookup keys is there, or lost. The packets that wait for it go on, in order.
@@ -757,23 +758,25 @@ impl<M: ExternalMemory> Pipeline<M> {
         }
         let is_there = self.shared.state_of(&place).is_some();
         for (number, octets) in self.held.remove(&place).unwrap_or_default() {
-            if is_there { self.looked_up(now, number, &octets) } else { self.lose(now, number) }
+            if is_there { self.looked_up(now, number, octets) } else { self.lose(now, number) }
         }
     }
 
-    /// A packet waits in the ring of its flow.
-    fn wait(&mut self, now: Time, number: u64, frame: &[u8]) {
+    /// A packet, behind its number, waits in the ring of its flow.
+    fn wait(&mut self, now: Time, number: u64, packet: Vec<u8>) {
         let Some(flight) = self.flights.get(&number).copied() else { return };
         let Some(ring) = self.walks.get(&(flight.ue, flight.flow)).map(|walk| walk.ring) else { return };
         match self.rings.get_mut(ring).map(Ring::enter) {
             Some(Ok(position)) => {
                 self.ring_flights.insert((ring, position), number);
-                let packet = [&number.to_be_bytes()[..], frame].concat();
                 let place = self.layout.ring_packet(ring, position);
                 self.submit(now, &flight.ue, Operation::write(place, packet), Purpose::Plain);
                 self.read_ring(now, ring);
             }
-            _ => self.finish(now, number, frame, Verdict::Drop(DropReason::BufferFull)),
+            _ => {
+                let verdict = Verdict::Drop(DropReason::BufferFull);
+                self.finish(now, number, without_front(packet, TAG), verdict);
+            }
         }
     }
 
@@ -851,11 +854,10 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// A packet of a ring is there, or lost.
-    fn ring_read(&mut self, now: Time, ring: usize, read: RingRead, octets: Option<&[u8]>) {
+    fn ring_read(&mut self, now: Time, ring: usize, read: RingRead, octets: Option<Vec<u8>>) {
         let number = self.ring_flights.get(&(ring, read.position)).copied().unwrap_or(0);
-        let packet = octets.and_then(|octets| octets.split_at_checked(TAG));
-        let packet = packet.filter(|(tag, _)| **tag == number.to_be_bytes());
-        let packet = packet.map(|(_, frame)| (read.position, number, frame.to_vec()));
+        let packet = octets.filter(|octets| octets.get(..TAG) == Some(&number.to_be_bytes()));
+        let packet = packet.map(|octets| (read.position, number, without_front(octets, TAG)));
         let left = self.rings.get_mut(ring).map(|ring| ring.read(read, packet)).unwrap_or_default();
         for left in left {
             match left {
@@ -869,9 +871,9 @@ impl<M: ExternalMemory> Pipeline<M> {
                     let of = self.ring_flows.get(ring).copied().flatten();
                     let found = of.and_then(|of| self.walks.get(&of)).and_then(|walk| walk.found);
                     match found {
-                        Some(rule) => self.leave_ring(now, number, &frame, rule),
+                        Some(rule) => self.leave_ring(now, number, frame, rule),
                         // The block failed, which was asked for before.
-                        None => self.leave_slowly(now, number, &frame, Why::Rule),
+                        None => self.leave_slowly(now, number, frame, Why::Rule),
                     }
                 }
             }
@@ -881,7 +883,7 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// A packet leaves a ring by the rule that its walk found, if that holds still.
-    fn leave_ring(&mut self, now: Time, number: u64, frame: &[u8], rule: Option<(RuleRef, Action)>) {
+    fn leave_ring(&mut self, now: Time, number: u64, frame: Vec<u8>, rule: Option<(RuleRef, Action)>) {
         let Some(flight) = self.flights.get(&number) else { return };
         let of = (flight.ue, flight.flow);
         let walked = self.walks.get(&of).map(|walk| walk.generation);
@@ -909,7 +911,7 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// A packet whose rule is known.
-    fn enforce(&mut self, now: Time, number: u64, frame: &[u8], rule: Option<(RuleRef, Action)>) {
+    fn enforce(&mut self, now: Time, number: u64, frame: Vec<u8>, rule: Option<(RuleRef, Action)>) {
         let Some(flight) = self.flights.get(&number).copied() else { return };
         let Some((rule, action)) = rule else { return self.leave_slowly(now, number, frame, Why::Rule) };
         let octets = (flight.end - flight.start) as u32;
@@ -937,7 +939,7 @@ impl<M: ExternalMemory> Pipeline<M> {
     }
 
     /// A packet is for the slow path, and so are those of its UE behind it.
-    fn leave_slowly(&mut self, now: Time, number: u64, frame: &[u8], why: Why) {
+    fn leave_slowly(&mut self, now: Time, number: u64, frame: Vec<u8>, why: Why) {
         if let Some(flight) = self.flights.get(&number).copied() {
             self.local.update(flight.ticket, |local| {
                 if let LocalUe::Present { is_closed, .. } = local {
@@ -948,7 +950,7 @@ impl<M: ExternalMemory> Pipeline<M> {
         self.finish(now, number, frame, Verdict::SlowPath(why));
     }
 
-    fn finish(&mut self, now: Time, number: u64, frame: &[u8], verdict: Verdict) {
+    fn finish(&mut self, now: Time, number: u64, frame: Vec<u8>, verdict: Verdict) {
         let Some(flight) = self.flights.remove(&number) else { return };
         let write = self.local.leave(now, flight.ticket);
         self.write_state(now, write);
@@ -956,7 +958,7 @@ impl<M: ExternalMemory> Pipeline<M> {
             let write = self.shared.leave(now, ticket);
             self.write_shared(now, write);
         }
-        self.depart(flight.departure(frame.to_vec(), verdict));
+        self.depart(flight.departure(frame, verdict));
     }
 
     fn lose(&mut self, now: Time, number: u64) {
@@ -1007,6 +1009,24 @@ impl<M: ExternalMemory> Pipeline<M> {
             self.submit_to(now, pair, operation, Purpose::SharedState { ticket });
         }
     }
+}
+
+/// A packet behind its number, as it is in memory.
+fn tagged(number: u64, mut frame: Vec<u8>) -> Vec<u8> {
+    frame.extend_from_slice(&number.to_be_bytes());
+    frame.rotate_right(TAG);
+    frame
+}
+
+/// A packet behind the entries of its bucket and its number.
+fn frame_of(octets: Vec<u8>) -> Vec<u8> {
+    without_front(octets, ENTRIES + TAG)
+}
+
+/// The same octets without so many at the front, in the same memory.
+fn without_front(mut octets: Vec<u8>, count: usize) -> Vec<u8> {
+    octets.drain(..count.min(octets.len()));
+    octets
 }
 
 /// Counts a packet, and takes its tokens.

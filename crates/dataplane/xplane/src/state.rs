@@ -84,12 +84,13 @@ impl Account {
         let size = u64::from(octets);
         self.budget = self.budget.saturating_sub(size);
         (self.packets, self.octets) = (self.packets.saturating_add(1), self.octets.saturating_add(size));
-        (self.last_arrival, self.last_pass) = (Some(now), now);
+        // A packet that was looked up leaves later than others that came behind it.
+        (self.last_arrival, self.last_pass) = (self.last_arrival.max(Some(now)), self.last_pass.max(now));
     }
 
     /// A packet is dropped; it is counted if a volume is measured before QoS enforcement.
     pub(crate) fn drop_packet(&mut self, octets: u32, now: Time, is_counted: bool) {
-        self.last_arrival = Some(now);
+        self.last_arrival = self.last_arrival.max(Some(now));
         if is_counted {
             self.dropped_packets = self.dropped_packets.saturating_add(1);
             self.dropped_octets = self.dropped_octets.saturating_add(octets.into());
@@ -110,7 +111,7 @@ pub struct UeState {
 impl UeState {
     /// The state as it is in memory.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
+        let mut out = Writer::of_size(STATE_OCTETS);
         out.u32(self.accounts.len() as u32).u32(self.meters.len() as u32);
         for account in &self.accounts {
             let idle = u64::try_from(account.idle_limit.as_nanos()).unwrap_or(u64::MAX);

@@ -4,14 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Plan, Transmit};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::{ArenaError, ToKernel, request_prefault};
+use causeway_fastpath::index::{ToKernel, request_prefault};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{DualIp, NodeId, NtpSeconds, Span, Time};
 
+use crate::BenchError;
 use crate::kit::{CpuTimer, Samples};
 use crate::pfcp::{capabilities, topology};
-use crate::world::Backend;
+use crate::world::{Backend, xplane};
 
 /// Plans that a packet thread of the daemon carries out between two looks at its ports.
 const PLANS_PER_TURN: usize = 32;
@@ -43,14 +44,15 @@ pub(super) struct Environment {
 
 impl Environment {
     /// # Errors
-    /// [`ArenaError`] when the data plane finds no room.
-    pub(super) fn new(sessions: u32, backend: Backend) -> Result<Self, ArenaError> {
+    /// [`BenchError`] when there is too little memory for the tables of the data plane.
+    pub(super) fn new(sessions: u32, backend: Backend) -> Result<Self, BenchError> {
         let topology = topology();
         let endpoints = topology.endpoints();
         let limits = Limits { max_sessions: sessions, ..Limits::default() };
         let plane: Box<dyn PacketEngine> = match backend {
             Backend::Slowpath => Box::new(SlowPath::new(topology, limits)),
             Backend::Fastpath => Box::new(FastPath::new(topology, limits)?),
+            Backend::Xplane => Box::new(xplane(topology, limits, 1)?),
         };
         let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));
         config.heartbeat.interval = Span::ZERO;

@@ -163,11 +163,7 @@ struct BenchSetup {
 }
 
 impl BenchSetup {
-    fn new(
-        backend: Backend,
-        teids: Teids,
-        sessions: u32,
-    ) -> Result<Result<Self, BenchError>, causeway_fastpath::index::ArenaError> {
+    fn new(backend: Backend, teids: Teids, sessions: u32) -> Result<Result<Self, BenchError>, BenchError> {
         let world = Environment::new(sessions + SECOND_SMF_SESSIONS, backend)?;
         let seids = Vec::with_capacity(sessions as usize);
         let mut bench =

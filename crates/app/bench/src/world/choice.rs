@@ -28,6 +28,8 @@ pub enum Backend {
     Fastpath,
     /// The slow path: one packet at a time
     Slowpath,
+    /// X-PLANE: tables in memory of this process, behind the contract of external memory
+    Xplane,
 }
 
 /// What sessions have beside PDRs and FARs.

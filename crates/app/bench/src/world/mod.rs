@@ -2,6 +2,7 @@
 
 mod choice;
 mod control;
+mod external_memory;
 mod population;
 mod segments;
 pub(crate) mod shape;
@@ -10,6 +11,7 @@ mod worker;
 pub use choice::{Backend, Rules};
 pub(crate) use choice::{check_pdrs, check_sessions, displayed};
 pub(crate) use control::Control;
+pub(crate) use external_memory::xplane;
 pub(crate) use population::{Founding, Populated, Population, hand_over};
 pub(crate) use segments::Segments;
 pub(crate) use shape::Shape;

@@ -59,7 +59,10 @@ impl Founding<'_> {
     /// plane that carries them out.
     pub(crate) fn populate(&self, progress: &mut Progress) -> Result<Populated, BenchError> {
         let before = resident_memory();
-        let mut worker = self.worker()?;
+        let mut worker = match self.worker() {
+            Err(BenchError::TooLarge(why)) => return Ok(Populated::TooLarge(why)),
+            worker => worker?,
+        };
         let capabilities = worker.capabilities();
         let mut control = Control::new(&capabilities, self.sessions);
         let mut teids = Vec::with_capacity(self.sessions as usize);
@@ -107,7 +110,7 @@ impl Founding<'_> {
             max_pdrs_per_session: self.shape.pdrs().saturating_mul(2),
             ..Limits::default()
         };
-        Ok(Worker::new(self.backend, limits)?)
+        Worker::new(self.backend, limits, self.shape.pdrs())
     }
 
     /// What the rest of the sessions will need, judged by those since the probe, is more than there is.

@@ -8,12 +8,12 @@ use causeway_dataplane::{
     ReceiveSource, Settings, TransmitQueue,
 };
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::ArenaError;
 use causeway_packet::{Batch, Meta};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::Time;
 
 use super::choice::Backend;
+use super::external_memory::xplane;
 use super::segments::Segments;
 use super::shape;
 use crate::BenchError;
@@ -27,15 +27,16 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Without sessions.
+    /// Without sessions, each of which will have so many PDRs of a direction.
     ///
     /// # Errors
-    /// [`ArenaError`] when the tables of the fast path find no room.
-    pub(crate) fn new(backend: Backend, limits: Limits) -> Result<Self, ArenaError> {
+    /// [`BenchError`] when there is too little memory for the tables.
+    pub(crate) fn new(backend: Backend, limits: Limits, pdrs: u16) -> Result<Self, BenchError> {
         let topology = shape::topology();
         let data_plane: Box<dyn PacketEngine + Send> = match backend {
             Backend::Fastpath => Box::new(FastPath::new(topology, limits)?),
             Backend::Slowpath => Box::new(SlowPath::new(topology, limits)),
+            Backend::Xplane => Box::new(xplane(topology, limits, pdrs)?),
         };
         Ok(Self { data_plane, queue: TransmitQueue::default(), segments: None })
     }

@@ -52,12 +52,51 @@ pub(super) enum Design {
     Ours { on_chip: u32 },
 }
 
+/// Mean packet of the paper's traffic, octets, and its shortest and longest one (X 7.1).
+pub(super) const MEAN: u64 = 690;
+const SHORTEST: u64 = 64;
+const LONGEST: u64 = 1518;
+
+/// Octets of packets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Size {
+    /// All are of this size.
+    All(u64),
+    /// From the shortest to the longest of the paper with its mean: many short ones, ever fewer longer ones. The paper does not give the distribution.
+    Mixed,
+    /// The shortest and the longest alone, with the paper's mean: of all distributions the one that is spread most.
+    Ends,
+}
+
+impl Size {
+    /// The mean, octets.
+    pub(super) const fn mean(self) -> u64 {
+        match self {
+            Self::All(octets) => octets,
+            Self::Mixed | Self::Ends => MEAN,
+        }
+    }
+
+    /// The size of a packet.
+    pub(super) fn draw(self, random: &mut fastrand::Rng) -> u64 {
+        let (least, span) = (SHORTEST as f64, (LONGEST - SHORTEST) as f64);
+        let part = (MEAN - SHORTEST) as f64 / span;
+        match self {
+            Self::All(octets) => octets,
+            // The mean of a power of a uniform number is one by the power and one.
+            Self::Mixed => (least + span * random.f64().powf(1.0 / part - 1.0)).round() as u64,
+            Self::Ends if random.f64() < part => LONGEST,
+            Self::Ends => SHORTEST,
+        }
+    }
+}
+
 /// A run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Load {
     pub(super) design: Design,
-    /// Octets of a packet.
-    pub(super) packet: u64,
+    /// Octets of packets.
+    pub(super) size: Size,
     /// Part of the packets that take the slow path, marked by chance (X 7.1).
     pub(super) slow: f64,
     /// PDRs that are searched.
@@ -75,8 +114,11 @@ pub(super) struct Load {
 /// What a run found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    /// Million packets a second.
+    /// Million packets a second, and Gbit/s.
     pub(super) rate: f64,
+    pub(super) gigabits: f64,
+    /// The lowest and the highest load of several seeds, Gbit/s.
+    pub(super) seeds: (f64, f64),
     /// Part of the packets that the table on the switch handled.
     pub(super) on_chip: f64,
     /// Octets out and back, READs, and writes of states, a packet.
@@ -125,6 +167,11 @@ impl Ports {
         Self { ports: vec![Port::default(); PORTS as usize], used: [0; 3] }
     }
 
+    /// Octets on all links from the servers.
+    pub(super) const fn octets_back(&self) -> u64 {
+        self.used[1]
+    }
+
     /// When the responses to all reads among the operations are there.
     fn carry_out(&mut self, now: Picos, port: usize, operations: &[Step]) -> Picos {
         let mut done = now;
@@ -167,8 +214,8 @@ impl Ports {
 }
 
 /// The steps of a packet, and the writes at its end.
-fn steps(load: &Load, is_slow: bool) -> (Vec<Vec<Step>>, u64) {
-    let Load { design, packet, pdrs, .. } = *load;
+fn steps(load: &Load, packet: u64, is_slow: bool) -> (Vec<Vec<Step>>, u64) {
+    let Load { design, pdrs, .. } = *load;
     let blocks = pdrs.div_ceil(PDRS_OF_A_BLOCK).max(1);
     let mut steps = Vec::new();
     match design {
@@ -246,6 +293,7 @@ pub(super) fn flow(random: &mut fastrand::Rng, flows: u32, skew: f64) -> u32 {
 #[derive(Clone, Copy)]
 struct Flight {
     begun: Picos,
+    octets: u64,
     port: usize,
     is_slow: bool,
     step: usize,
@@ -262,9 +310,33 @@ enum Event {
 /// Packets in flight on a port when the links are to be full.
 const IN_FLIGHT: usize = 64;
 
-/// Runs a load.
+/// Runs a load with one seed.
 pub(super) fn run(load: &Load) -> Found {
     Run::new(load).finish()
+}
+
+/// Runs a load with so many seeds, one after the other: the means, the times of all packets, and the lowest and the highest load.
+pub(super) fn run_seeds(load: &Load, seeds: u64) -> Found {
+    let with = |number| run(&Load { seed: load.seed.wrapping_add(number), ..*load });
+    let mut all = Found { seeds: (f64::MAX, 0.0), ..Found::default() };
+    for found in (0..seeds).map(with) {
+        for (sum, value) in [
+            (&mut all.rate, found.rate),
+            (&mut all.gigabits, found.gigabits),
+            (&mut all.on_chip, found.on_chip),
+            (&mut all.out, found.out),
+            (&mut all.back, found.back),
+            (&mut all.reads, found.reads),
+            (&mut all.writes, found.writes),
+        ] {
+            *sum += value / seeds as f64;
+        }
+        all.seeds = (all.seeds.0.min(found.gigabits), all.seeds.1.max(found.gigabits));
+        all.fast.extend(found.fast);
+        all.slow.extend(found.slow);
+        all.entries = all.entries.max(found.entries);
+    }
+    all
 }
 
 struct Run<'l> {
@@ -279,6 +351,8 @@ struct Run<'l> {
     left: u64,
     on_chip_hits: u64,
     written: u64,
+    /// Octets of the packets that have left.
+    octets: u64,
     found: Found,
 }
 
@@ -305,6 +379,7 @@ impl<'l> Run<'l> {
             left: 0,
             on_chip_hits: 0,
             written: 0,
+            octets: 0,
             found: Found::default(),
         }
     }
@@ -337,7 +412,7 @@ impl<'l> Run<'l> {
                 }
             }
             if self.left > before && (self.left == packets / 4 || self.left == packets * 3 / 4) {
-                marks.push((now, self.ports.used, self.written, self.on_chip_hits));
+                marks.push((now, self.ports.used, self.written, self.on_chip_hits, self.octets));
             }
             if self.left >= packets {
                 break;
@@ -346,7 +421,10 @@ impl<'l> Run<'l> {
         let [first, last] = marks[..] else { return self.found };
         let count = (packets / 2) as f64;
         let share = |part: usize| (last.1[part] - first.1[part]) as f64 / count;
-        self.found.rate = count / ((last.0 - first.0) as f64 / PICOS_PER_MICRO);
+        let micros = (last.0 - first.0) as f64 / PICOS_PER_MICRO;
+        self.found.rate = count / micros;
+        self.found.gigabits = (last.4 - first.4) as f64 * 8.0 / 1e3 / micros;
+        self.found.seeds = (self.found.gigabits, self.found.gigabits);
         (self.found.out, self.found.back, self.found.reads) = (share(0), share(1), share(2));
         self.found.writes = (last.2 - first.2) as f64 / count;
         self.found.on_chip = (last.3 - first.3) as f64 / count;
@@ -362,22 +440,23 @@ impl<'l> Run<'l> {
         }
         let is_slow = self.events.random().f64() < self.load.slow;
         let flow = flow(self.events.random(), FLOWS, self.load.skew);
+        let octets = self.load.size.draw(self.events.random());
         // The first packet of a flow is not on the switch.
         if !is_slow && self.on_chip.has(flow, self.events.random()) {
             self.on_chip_hits += 1;
-            return self.leave(now + PASS, now, false);
+            return self.leave(now + PASS, now, octets, false);
         }
         let port = (u64::from(flow).wrapping_mul(0xd134_2543_de82_ef95) >> 40) as usize % PORTS as usize;
         // What collides is for the CPU, and takes no part in the rest.
         let ticket = if self.load.collapses {
             match self.local.arrive(time(now), &flow) {
                 Ok(arrived) => Some(arrived.ticket),
-                Err(_) => return self.leave(now + PASS, now, false),
+                Err(_) => return self.leave(now + PASS, now, octets, false),
             }
         } else {
             None
         };
-        let flight = Flight { begun: now, port, is_slow, step: 0, ticket };
+        let flight = Flight { begun: now, octets, port, is_slow, step: 0, ticket };
         let number = match self.free.pop() {
             Some(number) => {
                 self.flights[number] = flight;
@@ -393,8 +472,8 @@ impl<'l> Run<'l> {
 
     /// The next step of a packet, or its end.
     fn step(&mut self, now: Picos, number: usize) {
-        let Flight { begun, port, is_slow, step, ticket } = self.flights[number];
-        let (steps, entry) = steps(self.load, is_slow);
+        let Flight { begun, octets, port, is_slow, step, ticket } = self.flights[number];
+        let (steps, entry) = steps(self.load, octets, is_slow);
         let Some(operations) = steps.get(step) else {
             if entry > 0 {
                 self.ports.write(now, port, entry, true);
@@ -413,7 +492,7 @@ impl<'l> Run<'l> {
                 }
             }
             self.free.push(number);
-            return self.leave(now, begun, is_slow);
+            return self.leave(now, begun, octets, is_slow);
         };
         let done = self.ports.carry_out(now, port, operations);
         self.flights[number].step += 1;
@@ -427,8 +506,9 @@ impl<'l> Run<'l> {
         self.events.push(done, Event::Written(self.writes.len() - 1));
     }
 
-    fn leave(&mut self, now: Picos, begun: Picos, is_slow: bool) {
+    fn leave(&mut self, now: Picos, begun: Picos, octets: u64, is_slow: bool) {
         self.left += 1;
+        self.octets += octets;
         let seconds = (now - begun) as f64 / PICOS_PER_SECOND;
         if is_slow {
             self.found.slow.push(seconds);
@@ -440,12 +520,56 @@ impl<'l> Run<'l> {
         }
     }
 }
-/// The time of a packet when there is no other.
+
+/// The time of a packet of the mean size when there is no other.
 pub(super) fn alone(load: &Load, is_slow: bool) -> f64 {
     let mut ports = Ports::new();
     let mut now = PASS;
-    for step in steps(load, is_slow).0 {
+    for step in steps(load, load.size.mean(), is_slow).0 {
         now = ports.carry_out(now, 0, &step) + PASS;
     }
     now as f64 / PICOS_PER_MICRO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  a million packets of each distribution.
+    // Output: all are within the paper's sizes, and their mean is the paper's, within 1 octet of 690 (those of two sizes: within 2).
+    #[test]
+    fn the_mean_packet_is_the_papers() {
+        for (size, within) in [(Size::Mixed, 1.0), (Size::Ends, 2.0), (Size::All(MEAN), 0.0)] {
+            let mut random = fastrand::Rng::with_seed(7);
+            let drawn: Vec<u64> = (0..1_000_000).map(|_| size.draw(&mut random)).collect();
+            assert!(drawn.iter().all(|octets| (SHORTEST..=LONGEST).contains(octets)), "{size:?}");
+            let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
+            assert!((mean - MEAN as f64).abs() <= within, "{size:?}: {mean}");
+            assert_eq!(size.mean(), MEAN);
+        }
+    }
+
+    // Input:  a load with three seeds, and each of them alone.
+    // Output: their mean, and the lowest and the highest of them; the times of all their packets.
+    #[test]
+    fn several_seeds_have_a_mean_and_a_spread() {
+        let load = Load {
+            design: Design::Paper,
+            size: Size::Mixed,
+            slow: 0.048,
+            pdrs: 10,
+            skew: 0.0,
+            rate: None,
+            collapses: true,
+            packets: 4_000,
+            seed: 5,
+        };
+        let alone: Vec<Found> = (5..8).map(|seed| run(&Load { seed, ..load })).collect();
+        let all = run_seeds(&load, 3);
+        let rates = alone.iter().map(|found| found.gigabits);
+        assert!((all.gigabits - rates.clone().sum::<f64>() / 3.0).abs() < 1e-9);
+        assert_eq!(all.seeds, (rates.clone().fold(f64::MAX, f64::min), rates.fold(0.0, f64::max)));
+        assert!(all.seeds.0 < all.seeds.1, "{:?}", all.seeds);
+        assert_eq!(all.slow.len(), alone.iter().map(|found| found.slow.len()).sum::<usize>());
+    }
 }

@@ -237,6 +237,10 @@ impl ExternalMemory for Memory {
         id
     }
 
+    fn has_place(&self, _: QueuePair, operation: &Operation) -> bool {
+        self.client.has_place(QueuePair(0), operation)
+    }
+
     fn poll(&mut self, now: Time) -> Option<Completion> {
         self.client.poll(now)
     }

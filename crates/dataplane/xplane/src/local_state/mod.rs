@@ -323,7 +323,7 @@ impl<K: Eq + Hash + Clone, S: Clone> LocalStateTable<K, S> {
         if entry.in_flight > 0 || entry.is_writing {
             return None;
         }
-        match entry.state.clone().filter(|_| entry.is_changed) {
+        match entry.state.as_ref().filter(|_| entry.is_changed).cloned() {
             Some(state) => {
                 (entry.is_changed, entry.is_writing) = (false, true);
                 let ticket = WriteTicket { slot, birth: entry.birth };

@@ -3,6 +3,7 @@
 mod idle_sessions;
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
@@ -12,18 +13,19 @@ use causeway_dataplane::{
     PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource, SessionClasses, SessionState,
     Settings, Topology, Transmit, TransmitQueue,
 };
-use causeway_memory::{ExternalMemory, Failure, Local, Model, Place, QueuePair};
+use causeway_memory::{ExternalMemory, Failure, Local, Model, Place, QueuePair, Regions};
 use causeway_model::{ApplicationId, Applications};
 use causeway_packet::Batch;
 use causeway_slowpath::lease::may_change_lookup;
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Span, Time, WallClock};
+use foldhash::fast::FixedState;
 
 use idle_sessions::IdleSessions;
 
 use crate::arrival::arrival;
 use crate::key::UeKey;
-use crate::layout::{Sizes, StatePlace};
+use crate::layout::{MODEL_RKEY, Sizes, StatePlace};
 use crate::pipeline::{Departure, Directory, Pipeline, PipelineConfig, Verdict, Why};
 use crate::sessions::{Compiled, Lease, Places, RecordPlace, compile_session};
 use crate::state::UeState;
@@ -76,7 +78,7 @@ impl Awaited for Model {
 }
 
 /// Packets in the pipeline, by the number of their arrival.
-type Ingresses = HashMap<u64, Ingress>;
+type Ingresses = HashMap<u64, Ingress, FixedState>;
 
 /// The data plane over external memory.
 ///
@@ -87,6 +89,8 @@ pub struct XPlane<M> {
     slow_path: SlowPath,
     topology: Topology,
     blocked: BlockedAddresses,
+    /// The local GTP-U addresses.
+    locals: Vec<IpAddr>,
     pipeline: Pipeline<M>,
     places: Places,
     leases: HashMap<Seid, Lease>,
@@ -131,6 +135,7 @@ impl<M: Awaited> XPlane<M> {
         Self {
             slow_path: SlowPath::new(topology.clone(), limits),
             blocked: topology.blocked_addresses(),
+            locals: topology.local_addresses(),
             topology,
             pipeline: Pipeline::new(memory, sizes, base, config),
             places: Places::default(),
@@ -138,7 +143,7 @@ impl<M: Awaited> XPlane<M> {
             clock: Time::default(),
             first: None,
             next_token: 0,
-            ingresses: HashMap::new(),
+            ingresses: Ingresses::default(),
             slow: VecDeque::new(),
             ready: Vec::new(),
             idle: IdleSessions::new(sizes.paging_rings),
@@ -227,7 +232,7 @@ impl<M: Awaited> XPlane<M> {
 
     /// A packet leaves the pipeline.
     fn depart(&mut self, departure: Departure) -> Option<Disposition> {
-        let Departure { token, frame, user, tos, hops, arrived, verdict } = departure;
+        let Departure { token, mut frame, user, tos, hops, arrived, verdict } = departure;
         let ingress = self.ingresses.remove(&token)?;
         let length = frame.len();
         let disposition = match verdict {
@@ -238,9 +243,10 @@ impl<M: Awaited> XPlane<M> {
             Verdict::Drop(reason) => Disposition::Dropped(reason),
             Verdict::Lost => Disposition::Dropped(DropReason::ExternalMemory),
             Verdict::Send(send) => {
-                let sent = frame.get(user).and_then(|user| send.wrap(user, tos, hops, &self.topology));
-                match sent {
-                    Some((egress, packet)) => {
+                let topology = (&self.topology, &self.locals[..]);
+                match send.wrap((&mut frame, user), tos, hops, topology) {
+                    Some(egress) => {
+                        let packet = std::mem::take(&mut frame);
                         let counter = match egress {
                             Egress::Gtpu { .. } => &mut self.counters.gtpu_sent,
                             _ => &mut self.counters.ip_sent,
@@ -762,11 +768,32 @@ impl ModelPlane {
         sizes: Sizes,
         seed: u64,
     ) -> Option<Self> {
-        let mut regions = causeway_memory::Regions::new();
-        regions.insert(crate::MODEL_RKEY, sizes.region()?);
+        let mut regions = Regions::new();
+        regions.insert(MODEL_RKEY, sizes.region()?);
         let memory = Model::new(parameters, regions, seed);
-        let base = Place { rkey: crate::MODEL_RKEY, address: 0 };
+        let base = Place { rkey: MODEL_RKEY, address: 0 };
         let config = PipelineConfig::default();
         Some(Self::new(topology, limits, memory, sizes, base, config))
+    }
+}
+
+/// A data plane over memory of this process.
+pub type LocalPlane = XPlane<Local>;
+
+impl LocalPlane {
+    /// A data plane over so much memory of this process as the tables need. `None`: it cannot have so much.
+    pub fn in_process(
+        topology: Topology,
+        limits: Limits,
+        sizes: Sizes,
+        config: PipelineConfig,
+    ) -> Option<Self> {
+        // Asked first: memory that there is not would end the process.
+        let size = usize::try_from(sizes.octets()).ok()?;
+        Vec::<u8>::new().try_reserve_exact(size).ok()?;
+        let mut regions = Regions::new();
+        regions.insert(MODEL_RKEY, sizes.region()?);
+        let base = Place { rkey: MODEL_RKEY, address: 0 };
+        Some(Self::new(topology, limits, Local::new(regions), sizes, base, config))
     }
 }

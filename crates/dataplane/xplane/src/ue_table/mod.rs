@@ -85,7 +85,7 @@ impl UeHeader {
 
     /// The header as it is in memory.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
+        let mut out = Writer::of_size(HEADER);
         out.bytes(&self.key.0).u64(self.generation).u8(self.pdrs);
         out.u8(u8::from(self.direction == Direction::Uplink));
         let flags = [self.is_named, self.v4.is_some(), self.v6.is_some(), self.shared_state.is_some()];
@@ -405,7 +405,7 @@ pub struct UeRecord {
 
 /// The actions and blocks of a record.
 pub(crate) fn encode_rules(actions: &[Action], pdrs: &[Pdr]) -> Vec<u8> {
-    let mut out = Writer::default();
+    let mut out = Writer::of_size(RULES);
     for number in 0..MAX_ACTIONS {
         out.bytes(&actions.get(number).unwrap_or(&Action::SlowPath).encode());
     }

@@ -172,7 +172,7 @@ fn records_survive_memory() {
     let header = UeHeader::new(UeKey::of_number(9), 3, 17, Direction::Uplink, &ue());
     assert_eq!(UeHeader::decode(&header.encode()), Some(header));
     assert_eq!(UeHeader::decode(&[0; HEADER]), None);
-    let mut out = Writer::default();
+    let mut out = Writer::of_size(PDR);
     let pdr = Pdr {
         qfi: Qfi::new(9),
         class: (0xb8, 0xfc),

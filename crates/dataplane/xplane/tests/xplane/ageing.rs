@@ -63,6 +63,10 @@ impl ExternalMemory for Swept {
         self.memory.submit(now, pair, operation)
     }
 
+    fn has_place(&self, pair: QueuePair, operation: &Operation) -> bool {
+        self.memory.has_place(pair, operation)
+    }
+
     fn poll(&mut self, now: Time) -> Option<Completion> {
         let completion = self.memory.poll(now);
         if completion.is_none() {
@@ -113,6 +117,10 @@ impl ExternalMemory for &mut Swept {
         operation: Operation,
     ) -> Result<OperationId, SubmitError> {
         (**self).submit(now, pair, operation)
+    }
+
+    fn has_place(&self, pair: QueuePair, operation: &Operation) -> bool {
+        (**self).has_place(pair, operation)
     }
 
     fn poll(&mut self, now: Time) -> Option<Completion> {

@@ -71,6 +71,10 @@ impl ExternalMemory for Remote {
         id
     }
 
+    fn has_place(&self, pair: QueuePair, operation: &Operation) -> bool {
+        self.client.has_place(pair, operation)
+    }
+
     fn poll(&mut self, now: Time) -> Option<Completion> {
         self.client.poll(now)
     }

@@ -61,6 +61,10 @@ impl ExternalMemory for Jitter {
         Ok(OperationId(self.next))
     }
 
+    fn has_place(&self, pair: QueuePair, _: &Operation) -> bool {
+        self.pairs[usize::from(pair.0)].len() < 12
+    }
+
     fn poll(&mut self, now: Time) -> Option<Completion> {
         let due = |pair: &VecDeque<(u64, u64, OperationId, Operation)>| {
             pair.front().map(|first| (first.0, first.1))

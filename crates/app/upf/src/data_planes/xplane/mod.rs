@@ -6,10 +6,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use causeway_memory::{Local, Place, Regions};
+use causeway_memory::Place;
 use causeway_types::{Seid, Span, Time};
 use causeway_xplane::local_state::LocalStateConfig;
-use causeway_xplane::{Awaited, MODEL_RKEY, PipelineConfig, Sizes, XPlane};
+use causeway_xplane::{Awaited, LocalPlane, MODEL_RKEY, PipelineConfig, Sizes, XPlane};
 use tracing::error;
 
 use self::remote_memory::{Part, RemoteMemory};
@@ -36,14 +36,9 @@ pub(super) fn build(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
 }
 
 fn in_process(sizes: Sizes, parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
-    let octets = sizes.octets();
-    // Asked first: memory that there is not would end the process.
-    let is_there = usize::try_from(octets).is_ok_and(|size| Vec::<u8>::new().try_reserve_exact(size).is_ok());
-    let region = sizes.region().filter(|_| is_there).ok_or(StartError::XPlaneTables { octets })?;
-    let mut regions = Regions::new();
-    regions.insert(MODEL_RKEY, region);
     let (topology, limits) = (parts.topology.clone(), parts.limits);
-    Ok(Box::new(XPlane::new(topology, limits, Local::new(regions), sizes, BASE, config(parts))))
+    let plane = LocalPlane::in_process(topology, limits, sizes, config(parts));
+    Ok(Box::new(plane.ok_or(StartError::XPlaneTables { octets: sizes.octets() })?))
 }
 
 fn over_server(server: SocketAddr, sizes: Sizes, parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {

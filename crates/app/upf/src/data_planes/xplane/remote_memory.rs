@@ -271,6 +271,11 @@ impl ExternalMemory for RemoteMemory {
         Ok(OperationId(id * pairs + pair))
     }
 
+    fn has_place(&self, queue_pair: QueuePair, operation: &Operation) -> bool {
+        let client = self.clients.get(usize::from(queue_pair.0));
+        client.is_none_or(|client| client.has_place(QueuePair(0), operation))
+    }
+
     fn poll(&mut self, now: Time) -> Option<Completion> {
         if self.completed.is_empty() {
             self.take_all(now);
