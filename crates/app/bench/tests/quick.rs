@@ -74,6 +74,18 @@ fn all_benchmarks_run() {
     }
 }
 
+// Input:  X-PLANE over memory of this process, and the fast path, with packets of both directions.
+// Output: none is lost; flows in external memory decide more than half of X-PLANE's packets, also of the first ones, and the fast path all of its.
+#[test]
+fn x_plane_has_rows_beside_the_fast_path() {
+    let (_, json) = output(&["pipeline", "--quick", "--backend", "fastpath,xplane"]);
+    let report = &json[0];
+    assert_eq!(column(report, "backend"), ["fastpath", "fastpath", "xplane", "xplane"]);
+    assert!(column(report, "loss").iter().all(|loss| **loss == 0), "{report}");
+    let slow: Vec<f64> = column(report, "slow path").iter().map(|slow| slow.as_f64().unwrap()).collect();
+    assert!(slow[..2] == [0.0, 0.0] && slow[2..].iter().all(|slow| *slow < 50.0), "{report}");
+}
+
 // Input:  simple sessions to N4 with two data planes, and to a data plane that answers them itself.
 // Output: each answers all four kinds of requests, in a time above zero; the ratio to N4 is one for N4 itself.
 #[test]
