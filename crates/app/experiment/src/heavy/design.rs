@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use causeway_traffic::heavy::{FlowKind, HeavyHitterSettings, Threshold};
 use causeway_traffic::hk_ipg::Stamps;
 use causeway_traffic::{
     HkIpg, HkIpgConfig, Key, Placement, PublishedHkIpg, Sliding, SlidingConfig, SwitchSliding, Unit,
@@ -257,12 +258,12 @@ impl Design {
                 Box::new(HkIpg::new(&gaps(target, slots, alpha, share))?)
             }
             Self::Sliding(sub_windows, ways, placement) => {
-                let mut config = SlidingConfig { placement, ..sliding(target, sub_windows, ways, seed) };
+                let mut config = SlidingConfig { placement, ..sliding(target, sub_windows, ways, seed)? };
                 config.slots = octets * 8 / config.slot_bits();
                 Box::new(Sliding::new(&config)?)
             }
             Self::Switch(ways, position_bits) => {
-                let mut config = SlidingConfig { position_bits, ..sliding(target, 2, ways, seed) };
+                let mut config = SlidingConfig { position_bits, ..sliding(target, 2, ways, seed)? };
                 config.slots = octets * 8 / config.switch_slot_bits();
                 Box::new(SwitchSliding::new(&config)?)
             }
@@ -297,45 +298,41 @@ fn gaps(target: Target, slots: usize, alpha: f64, share: f64) -> HkIpgConfig {
     }
 }
 
-/// The configuration of both forms of the sliding window, without their slots.
+/// The configuration of both forms of the sliding window, without their slots, in the unit of a running UPF.
 ///
-/// The unit is the smallest with which a sub-window holds one and a half times its share of the threshold, and so a moderate
-/// burst.
-fn sliding(target: Target, sub_windows: u8, ways: u8, seed: u64) -> SlidingConfig {
-    let burst = target.threshold * 3 / (2 * u64::from(sub_windows));
-    let shift = |least: u8| (least..15).find(|shift| burst >> shift <= 255).unwrap_or(15);
-    let unit = match target.amount {
-        Amount::Packets => Unit::Packets(shift(0)),
-        Amount::Octets => Unit::Octets(shift(10)),
-    };
-    SlidingConfig {
+/// # Errors
+/// [`ExperimentError::Detector`] when the threshold cannot be reached.
+fn sliding(
+    target: Target,
+    sub_windows: u8,
+    ways: u8,
+    seed: u64,
+) -> Result<SlidingConfig, ExperimentError> {
+    Ok(SlidingConfig {
         ways: ways.into(),
         sub_windows,
         sub_window: WINDOW / u32::from(sub_windows),
         threshold: target.threshold,
-        unit,
+        unit: unit(target)?,
         seed,
         ..SlidingConfig::with_slots(1)
-    }
+    })
 }
 
-/// The general form as a running UPF has it, whose threshold is at most 256 units: so one sub-window is enough for a fast flow.
-///
-/// # Errors
-/// [`ExperimentError::Detector`] when the threshold cannot be reached.
-pub(super) fn running(
-    octets: usize,
-    target: Target,
-    seed: u64,
-) -> Result<Box<dyn Detector>, ExperimentError> {
-    let shift = (0..15).find(|shift| target.threshold >> shift <= 256).unwrap_or(15);
-    let unit = match target.amount {
-        Amount::Packets => Unit::Packets(shift),
-        Amount::Octets => Unit::Octets(shift),
+/// The unit with which a running UPF counts: its threshold is at most 256 units.
+fn unit(target: Target) -> Result<Unit, ExperimentError> {
+    let threshold = match target.amount {
+        Amount::Packets => Threshold::PacketsPerSecond(target.threshold),
+        Amount::Octets => Threshold::BitsPerSecond(8 * target.threshold),
     };
-    let mut config = SlidingConfig { unit, ..sliding(target, 4, 4, seed) };
-    config.slots = octets * 8 / config.slot_bits();
-    Ok(Box::new(Sliding::new(&config)?))
+    let settings = HeavyHitterSettings {
+        threshold,
+        window: WINDOW,
+        memory: 1 << 20,
+        kind: FlowKind::default(),
+        seed: 0,
+    };
+    Ok(settings.sliding()?.unit)
 }
 
 /// Exact counts as a detector.
@@ -389,5 +386,21 @@ impl Detector for Sliding {
 impl Detector for SwitchSliding {
     fn observe(&mut self, packet: &Seen) -> bool {
         Self::observe(self, packet.key, packet.octets.into(), packet.time).is_report()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  1 and 5 Mbit/s, in packets and in octets.
+    // Output: the units of a running UPF: at most 256 for the threshold, and so less than 1,024 octets at 1 Mbit/s.
+    #[test]
+    fn units_are_those_of_a_running_upf() {
+        let of = |amount, megabits| unit(Target::megabits(amount, megabits)).unwrap();
+        assert_eq!((of(Amount::Packets, 1), of(Amount::Packets, 5)), (Unit::Packets(0), Unit::Packets(2)));
+        assert_eq!((of(Amount::Octets, 1), of(Amount::Octets, 5)), (Unit::Octets(9), Unit::Octets(12)));
+        let design = sliding(Target::megabits(Amount::Octets, 1), 4, 4, 7).unwrap();
+        assert_eq!((design.unit, design.heavy_units()), (Unit::Octets(9), 245));
     }
 }

@@ -177,7 +177,7 @@ fn heavy_hitters_in_a_lower_queue_hurt_little() {
     let mean = |row: &str| numbers(&outcome, row, "flow completion, mean")[0];
     let (absent, same) = (mean("no heavy hitters"), mean("heavy hitters in the same queue"));
     assert!(same > 1.15 * absent, "{outcome}");
-    for detector in ["exact counts, disjoint seconds", "Causeway, as in a running UPF"] {
+    for detector in ["exact counts, disjoint seconds", "Causeway"] {
         let lower = mean(&format!("to the lower queue: {detector}"));
         assert!(lower < 0.92 * same && lower > 0.95 * absent, "{detector}: {outcome}");
     }
