@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use causeway_switch::heavy_hitters;
 use causeway_traffic::heavy::{FlowKind, HeavyHitterSettings, Threshold};
 use causeway_traffic::hk_ipg::Stamps;
 use causeway_traffic::{
@@ -44,8 +45,10 @@ pub trait Detector {
 pub struct Target {
     /// What is counted.
     pub amount: Amount,
-    /// How much of it in a second.
+    /// How much of it in the window.
     pub threshold: u64,
+    /// The window: a second, but for a switch's own.
+    pub window: Span,
 }
 
 impl Target {
@@ -55,7 +58,19 @@ impl Target {
             Amount::Packets => megabits * 125,
             Amount::Octets => megabits * 125_000,
         };
-        Self { amount, threshold }
+        Self { amount, threshold, window: WINDOW }
+    }
+
+    /// The same rate in the window of the P4 block. Only [`Method::Block`] counts in it.
+    #[must_use]
+    pub const fn in_block_window(self) -> Self {
+        Self { threshold: self.in_window(heavy_hitters::WINDOW), window: heavy_hitters::WINDOW, ..self }
+    }
+
+    /// The threshold in another window, rounded up.
+    const fn in_window(self, window: Span) -> u64 {
+        let amount = self.threshold as u128 * window.as_nanos();
+        amount.div_ceil(self.window.as_nanos()) as u64
     }
 }
 
@@ -72,6 +87,8 @@ pub enum Method {
     Sliding,
     /// The sliding window, for a switch.
     Switch,
+    /// The sliding window as the P4 block has it.
+    Block,
     /// HeavyKeeper.
     HeavyKeeper,
     /// Elastic Sketch.
@@ -101,6 +118,8 @@ pub enum Design {
     Sliding(u8, u8, Placement),
     /// Ways, and bits of the position, of two sub-windows in a second.
     Switch(u8, u8),
+    /// The numbers of the P4 block.
+    Block,
     /// Arrays and base.
     HeavyKeeper(u8, f64),
     /// Percent of the memory in the heavy part.
@@ -119,12 +138,13 @@ pub enum Design {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Exact,
         Self::Published,
         Self::Settled,
         Self::Sliding,
         Self::Switch,
+        Self::Block,
         Self::HeavyKeeper,
         Self::Elastic,
         Self::Precision,
@@ -142,6 +162,7 @@ impl Method {
             Self::Settled => "HK-IPG, settled",
             Self::Sliding => "Causeway",
             Self::Switch => "Causeway, switch form",
+            Self::Block => "Causeway, P4 block",
             Self::HeavyKeeper => "HeavyKeeper",
             Self::Elastic => "Elastic Sketch",
             Self::Precision => "PRECISION",
@@ -183,6 +204,7 @@ impl Method {
                 [apart, together].concat()
             }
             Self::Switch => pairs(&[2, 3], &[4, 6, 8], Design::Switch),
+            Self::Block => vec![Design::Block],
             Self::HeavyKeeper => [1, 2, 4]
                 .iter()
                 .flat_map(|arrays| [1.05, 1.08, 1.3].map(|base| Design::HeavyKeeper(*arrays, base)))
@@ -216,6 +238,7 @@ impl fmt::Display for Design {
                 write!(f, "{full} x {} ms, {ways} ways {lie}", 1000 / u32::from(*full))
             }
             Self::Switch(ways, bits) => write!(f, "2 x 500 ms, {ways} ways, {bits} position bits"),
+            Self::Block => write!(f, "3 x 268 ms, 2 ways, 4 position bits"),
             Self::HeavyKeeper(arrays, base) => write!(f, "{arrays} arrays, base {base}"),
             Self::Elastic(percent) => write!(f, "{percent} % heavy part"),
             Self::Precision(ways, bits) => write!(f, "{ways} ways, identity of {bits} bits"),
@@ -267,6 +290,7 @@ impl Design {
                 config.slots = octets * 8 / config.switch_slot_bits();
                 Box::new(SwitchSliding::new(&config)?)
             }
+            Self::Block => Box::new(SwitchSliding::new(&block(octets, target, seed))?),
             Self::HeavyKeeper(arrays, base) => {
                 windows(Box::new(HeavyKeeper::new(octets, arrays.into(), base, seed)))
             }
@@ -317,6 +341,24 @@ fn sliding(
         seed,
         ..SlidingConfig::with_slots(1)
     })
+}
+
+/// The configuration of the P4 block, which counts packets, with as many places as there is memory for. Its threshold is that of its
+/// own window.
+const fn block(octets: usize, target: Target, seed: u64) -> SlidingConfig {
+    let config = heavy_hitters::config();
+    SlidingConfig {
+        slots: octets * 8 / config.switch_slot_bits(),
+        threshold: target.in_window(heavy_hitters::WINDOW),
+        seed,
+        ..config
+    }
+}
+
+/// Octets of all places of the P4 block, without their flags.
+pub(super) const fn block_octets() -> usize {
+    let config = heavy_hitters::config();
+    config.slots * config.switch_slot_bits() / 8
 }
 
 /// The unit with which a running UPF counts: its threshold is at most 256 units.
@@ -402,5 +444,19 @@ mod tests {
         assert_eq!((of(Amount::Octets, 1), of(Amount::Octets, 5)), (Unit::Octets(9), Unit::Octets(12)));
         let design = sliding(Target::megabits(Amount::Octets, 1), 4, 4, 7).unwrap();
         assert_eq!((design.unit, design.heavy_units()), (Unit::Octets(9), 245));
+    }
+
+    // Input:  1 Mbit/s in packets for the P4 block, in its 80 KiB.
+    // Output: the configuration of the model of the switch at 125 packets a second: 101 packets in 805 ms, with 8,192 places; the same
+    //         for the target of that window.
+    #[test]
+    fn the_block_is_that_of_the_switch() {
+        let target = Target::megabits(Amount::Packets, 1);
+        let expected = heavy_hitters::with_threshold(Threshold::PacketsPerSecond(125)).unwrap();
+        assert_eq!((block_octets(), expected.heavy_units(), expected.slots), (80 << 10, 101, 8192));
+        for target in [target, target.in_block_window()] {
+            assert_eq!(block(block_octets(), target, 0), expected);
+        }
+        assert_eq!(target.in_block_window(), target.in_block_window().in_block_window());
     }
 }

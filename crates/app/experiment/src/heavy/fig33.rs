@@ -22,10 +22,11 @@ const THRESHOLDS: [(u64, f64); 2] = [(1, 40.0), (5, 100.0)];
 /// Seconds between two pollings.
 const INTERVALS: [u32; 3] = [1, 5, 10];
 
-const DESIGNS: [(Method, Design); 3] = [
+const DESIGNS: [(Method, Design); 4] = [
     (Method::Published, Design::Published(0.98, 0.01, 1850)),
     (Method::Sliding, Design::Sliding(4, 4, causeway_traffic::Placement::Apart)),
     (Method::Switch, Design::Switch(2, 4)),
+    (Method::Block, Design::Block),
 ];
 
 /// Runs the experiment.
