@@ -218,8 +218,8 @@ mod tests {
     }
 
     // Input:  every method with ample memory on a small trace of six seconds.
-    // Output: exact counts report nothing wrong; all that count in seconds find what exact counts find, and the sliding
-    //         windows more.
+    // Output: exact counts report nothing wrong; all that count in seconds find what exact counts find, and all with sliding
+    //         windows more, Memento with them.
     #[test]
     fn ample_memory_leaves_windows_only() {
         let target = Target::megabits(Amount::Packets, 1);
@@ -251,7 +251,7 @@ mod tests {
                 "{method:?} {found:?} {exact:?}"
             );
         }
-        for method in [Method::Sliding, Method::Switch, Method::Block] {
+        for method in [Method::Sliding, Method::Switch, Method::Block, Method::Memento] {
             assert!(score(method).missed < exact.missed, "{method:?} {:?} {exact:?}", score(method));
         }
         assert!(results.scores.iter().all(|scores| scores.len() == 2));

@@ -14,6 +14,7 @@ use super::competitors::Counter;
 use super::competitors::elastic::ElasticSketch;
 use super::competitors::hash_pipe::HashPipe;
 use super::competitors::heavy_keeper::HeavyKeeper;
+use super::competitors::memento::Memento;
 use super::competitors::precision::Precision;
 use super::competitors::salsa::Salsa;
 use super::competitors::space_saving::SpaceSaving;
@@ -103,6 +104,8 @@ pub enum Method {
     Waving,
     /// SALSA.
     Salsa,
+    /// Memento.
+    Memento,
 }
 
 /// A method with its numbers.
@@ -134,11 +137,13 @@ pub enum Design {
     Waving(u8, u8),
     /// Rows, and whether updates are conservative.
     Salsa(u8, bool),
+    /// Blocks that are added to an estimate, and whether counts are what is guaranteed.
+    Memento(u8, bool),
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Exact,
         Self::Published,
         Self::Settled,
@@ -152,6 +157,7 @@ impl Method {
         Self::SpaceSaving,
         Self::Waving,
         Self::Salsa,
+        Self::Memento,
     ];
 
     /// Its name in tables.
@@ -170,6 +176,7 @@ impl Method {
             Self::SpaceSaving => "Space-Saving",
             Self::Waving => "WavingSketch",
             Self::Salsa => "SALSA",
+            Self::Memento => "Memento",
         }
     }
 
@@ -218,6 +225,10 @@ impl Method {
                 .iter()
                 .flat_map(|rows| [false, true].map(|conservative| Design::Salsa(*rows, conservative)))
                 .collect(),
+            Self::Memento => [0, 1, 2]
+                .iter()
+                .flat_map(|added| [false, true].map(|is_guaranteed| Design::Memento(*added, is_guaranteed)))
+                .collect(),
         }
     }
 }
@@ -248,6 +259,8 @@ impl fmt::Display for Design {
             Self::Waving(cells, bits) => write!(f, "{cells} entries, identity of {bits} bits"),
             Self::Salsa(rows, false) => write!(f, "{rows} rows"),
             Self::Salsa(rows, true) => write!(f, "{rows} rows, conservative"),
+            Self::Memento(added, false) => write!(f, "{added} blocks added"),
+            Self::Memento(added, true) => write!(f, "{added} blocks added, count less error"),
         }
     }
 }
@@ -305,6 +318,10 @@ impl Design {
             }
             Self::Salsa(rows, is_conservative) => {
                 windows(Box::new(Salsa::new(octets, rows.into(), is_conservative)))
+            }
+            Self::Memento(added, is_guaranteed) => {
+                let memento = Memento::new(octets, added, is_guaranteed);
+                Box::new(InLastSecond { memento, threshold: target.threshold })
             }
         })
     }
@@ -404,6 +421,18 @@ impl Detector for InSeconds {
             self.counter.reset();
         }
         u64::from(self.counter.count(packet.key)) >= self.threshold
+    }
+}
+
+/// Memento, which has a sliding window.
+struct InLastSecond {
+    memento: Memento,
+    threshold: u64,
+}
+
+impl Detector for InLastSecond {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        u64::from(self.memento.count(packet.key, packet.time)) >= self.threshold
     }
 }
 

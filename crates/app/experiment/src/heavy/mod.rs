@@ -148,4 +148,4 @@ pub(crate) const GENERATED: &str = "The traces are generated, with as many packe
 which cannot be had here; so its figures and these are not of the same packets. All detectors of a row see the same packets.";
 /// The note on competitors.
 const COMPETITORS: &str = "Each detector is tuned for each memory by the same search, on a trace of another seed: the table of the search is \
-below. Competitors count in disjoint seconds, in the densest coding their papers allow.";
+below. Competitors but Memento count in disjoint seconds, which favours what does not; all are in the densest coding their papers allow.";
