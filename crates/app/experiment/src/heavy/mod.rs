@@ -1,6 +1,7 @@
 //! Heavy hitters: the figures of chapter 4 of S. K. Singh's thesis, with its detector, ours and those of others on generated
 //! traces, or on a user's.
 
+mod census;
 pub mod competitors;
 pub mod contest;
 pub mod design;

@@ -38,7 +38,8 @@ fn numbers(outcome: &Outcome, row: &str, column: &str) -> Vec<f64> {
 }
 
 // Input:  disjoint seconds that begin at several times.
-// Output: without a shift nothing changes; with one some flows are lost and some are new, at every threshold fewer flows.
+// Output: without a shift nothing changes; with one some flows are lost and some are new, at every threshold fewer flows. Three traces beside
+//         what the thesis says of its captures.
 #[test]
 fn the_beginning_of_seconds_matters() {
     let outcome = fig18::run(&small(""), &Rows::discard(), &mut Progress::new()).unwrap();
@@ -48,6 +49,11 @@ fn the_beginning_of_seconds_matters() {
         "{outcome}"
     );
     assert!(numbers(&outcome, "0.2", "heavy flows").is_sorted_by(|a, b| a > b), "{outcome}");
+    let (_, census) = &outcome.details[0];
+    assert_eq!(census.rows.len(), 9, "{outcome}");
+    assert_eq!(census.rows[2][..4].iter().map(Cell::to_string).collect::<Vec<_>>(), [
+        "CAIDA16", "thesis", "700k", "65k"
+    ]);
 }
 
 // Input:  all detectors with ample memory on three traces.
