@@ -4,18 +4,16 @@ use causeway_show::{Cell, Column, Progress, Table};
 use causeway_types::Span;
 
 use super::Size;
-use super::spread::Spread;
 use super::trace::{Profile, Trace};
+
+use crate::spread::Spread;
 
 /// Flows of at least so many packets in a second are counted.
 const LEAST: [u32; 5] = [125, 250, 625, 1250, 2500];
 
 /// The traces, with packets and flows a second of the captures that they stand for, and those of the flows of [`LEAST`] that the thesis has.
 const TRACES: [(Profile, [Option<u64>; 7]); 3] = [
-    (
-        Profile::BACKBONE,
-        [Some(700_000), Some(65_000), None, Some(515), Some(110), Some(28), Some(15)],
-    ),
+    (Profile::BACKBONE, [Some(700_000), Some(65_000), None, Some(515), Some(110), Some(28), Some(15)]),
     (Profile::WIDE, [Some(600_000), Some(4000), None, None, None, None, None]),
     // The capture has 15,000 packets of 200 flows; it was replayed at 3,500 flows.
     (Profile::DATA_CENTRE, [Some(262_500), Some(3500), None, None, None, None, None]),

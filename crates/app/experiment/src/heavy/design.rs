@@ -343,12 +343,7 @@ fn gaps(target: Target, slots: usize, alpha: f64, share: f64) -> HkIpgConfig {
 ///
 /// # Errors
 /// [`ExperimentError::Detector`] when the threshold cannot be reached.
-fn sliding(
-    target: Target,
-    sub_windows: u8,
-    ways: u8,
-    seed: u64,
-) -> Result<SlidingConfig, ExperimentError> {
+fn sliding(target: Target, sub_windows: u8, ways: u8, seed: u64) -> Result<SlidingConfig, ExperimentError> {
     Ok(SlidingConfig {
         ways: ways.into(),
         sub_windows,

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use causeway_show::{Cell, Column, Progress, Table};
 use causeway_types::Span;
 
-use super::{Size, census};
-use super::spread::Spread;
 use super::trace::{Profile, Trace};
 use super::truth::{Amount, Disjoint};
+use super::{Size, census};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::Outcome;
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// Thresholds in Mbit/s, in packets of 1000 octets.
 const THRESHOLDS: [u64; 4] = [1, 2, 5, 10];

@@ -4,7 +4,6 @@ use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 
 use super::contest::{Contest, FlowOf, Score};
 use super::design::{Design, Method, Target, block_octets};
-use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
 use super::tuning::{Purpose, Search};
@@ -13,6 +12,7 @@ use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// Memories in KiB. The thesis has 18 to 144 and more.
 const MEMORIES: [usize; 4] = [18, 36, 72, 144];
@@ -190,7 +190,8 @@ fn conditions(
     let targets = [packets, Target::megabits(Amount::Octets, 1), packets.in_block_window()];
     // The share of bursty flows of a user's trace is what it is.
     let shares: &[f64] = if size.given.is_some() { &[] } else { &[0.0, 0.5, 0.9] };
-    for (bursty, target) in shares.iter().flat_map(|bursty| targets.iter().map(move |target| (bursty, *target)))
+    for (bursty, target) in
+        shares.iter().flat_map(|bursty| targets.iter().map(move |target| (bursty, *target)))
     {
         let counts = |method: Method| match target.amount {
             Amount::Octets => method.counts_octets(),
@@ -215,7 +216,8 @@ fn conditions(
                 .map(|(_, design, memory, _)| design.build(size.octets(*memory), target, *seed))
                 .collect();
             let seconds = &size.seconds[1..];
-            let contest = Contest { profile: &profile, seed: *seed, flow: FlowOf::FiveTuple, target, seconds };
+            let contest =
+                Contest { profile: &profile, seed: *seed, flow: FlowOf::FiveTuple, target, seconds };
             let results = contest.run(built?, progress);
             scores.iter_mut().zip(results.scores).for_each(|(all, scores)| all.push(scores));
         }

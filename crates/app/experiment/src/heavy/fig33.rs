@@ -5,13 +5,13 @@ use causeway_show::{Cell, Column, Progress, Table};
 use super::Size;
 use super::contest::{Contest, FlowOf, Results, Score};
 use super::design::{Design, Method, Target};
-use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// The memory in KiB.
 const MEMORY: usize = 144;

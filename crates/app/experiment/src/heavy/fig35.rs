@@ -10,7 +10,6 @@ use causeway_traffic::{FlowKeys, Placement};
 
 use super::Size;
 use super::design::{Design, Detector, Seen, Target};
-use super::spread::Spread;
 use super::truth::Amount;
 use crate::ExperimentError;
 use crate::cli::Common;
@@ -18,6 +17,7 @@ use crate::events::{EventQueue, PICOS_PER_SECOND, Picos, time};
 use crate::hardware::bottleneck as hardware;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// Delay-critical flows, and octets that each downloads (thesis, section 4.6.1).
 const FLOWS: u32 = 20;

@@ -12,7 +12,6 @@ pub mod fig32;
 pub mod fig33;
 pub mod fig35;
 pub mod given;
-mod spread;
 pub mod trace;
 pub mod truth;
 mod tuning;

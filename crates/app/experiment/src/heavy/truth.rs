@@ -139,8 +139,7 @@ mod tests {
     fn packets_leave_the_window() {
         for (window, expected) in [(1000, None), (1010, Some(Time::from_secs(6) + Span::from_millis(8)))] {
             let mut truth = Truth::new(Amount::Packets, 10, Span::from_millis(window));
-            (0..9)
-                .for_each(|packet| truth.observe(0, 60, Time::from_secs(5) + Span::from_millis(packet)));
+            (0..9).for_each(|packet| truth.observe(0, 60, Time::from_secs(5) + Span::from_millis(packet)));
             truth.observe(0, 60, Time::from_secs(6) + Span::from_millis(8));
             assert_eq!(truth.heavy_since().collect::<Vec<_>>(), [expected]);
         }

@@ -51,9 +51,10 @@ fn the_beginning_of_seconds_matters() {
     assert!(numbers(&outcome, "0.2", "heavy flows").is_sorted_by(|a, b| a > b), "{outcome}");
     let (_, census) = &outcome.details[0];
     assert_eq!(census.rows.len(), 9, "{outcome}");
-    assert_eq!(census.rows[2][..4].iter().map(Cell::to_string).collect::<Vec<_>>(), [
-        "CAIDA16", "thesis", "700k", "65k"
-    ]);
+    assert_eq!(
+        census.rows[2][..4].iter().map(Cell::to_string).collect::<Vec<_>>(),
+        ["CAIDA16", "thesis", "700k", "65k"]
+    );
 }
 
 // Input:  all detectors with ample memory on three traces.
@@ -86,9 +87,7 @@ fn every_detector_is_scored() {
     assert_eq!(used, 4 * Method::ALL.len());
     let (_, conditions) = &outcome.details[0];
     let rows = |method: Method, window: &str| {
-        let is = |cells: &&Vec<Cell>| {
-            cells[0].to_string() == method.name() && cells[4].to_string() == window
-        };
+        let is = |cells: &&Vec<Cell>| cells[0].to_string() == method.name() && cells[4].to_string() == window;
         conditions.rows.iter().filter(is).count()
     };
     assert_eq!((rows(Method::Sliding, "1000"), rows(Method::Switch, "1000")), (12, 12), "{outcome}");

@@ -7,8 +7,8 @@ use std::hash::BuildHasherDefault;
 use causeway_traffic::Key;
 use causeway_types::Time;
 
-use super::{Counter, entries};
 use super::space_saving::{KeyHasher, SpaceSaving};
+use super::{Counter, entries};
 use crate::heavy::truth::WINDOW;
 
 /// Space-Saving over a frame, which is a window long, in as many blocks as there are entries. Each time that a flow's count has grown by the
@@ -114,14 +114,19 @@ mod tests {
                 let mut packets: Vec<(u64, u32)> = [2_u32, 20, 200]
                     .into_iter()
                     .filter(|rate| tenth < 40 || *rate == 2)
-                    .flat_map(|rate| (0..rate).map(move |packet| (u64::from(packet * (100_000_000 / rate)), rate)))
+                    .flat_map(|rate| {
+                        (0..rate).map(move |packet| (u64::from(packet * (100_000_000 / rate)), rate))
+                    })
                     .collect();
                 packets.sort_unstable();
                 for (nanos, rate) in packets {
                     let now = Time::from_nanos(tenth * 100_000_000 + nanos);
                     let estimate = memento.count(keys.rule_pair(rate.into(), 0), now);
                     if tenth >= 20 {
-                        assert!(estimate.abs_diff(rate * 10) <= error, "{entries} {tenth} {rate}: {estimate}");
+                        assert!(
+                            estimate.abs_diff(rate * 10) <= error,
+                            "{entries} {tenth} {rate}: {estimate}"
+                        );
                     }
                 }
             }
