@@ -46,6 +46,7 @@ mod row_writer;
 pub mod samples;
 pub mod simulation;
 pub mod smf;
+mod spread;
 pub mod training;
 pub mod ue_table;
 pub mod variant;

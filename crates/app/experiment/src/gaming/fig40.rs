@@ -11,11 +11,12 @@ use super::dataset::Dataset;
 use super::float::{Both, classify};
 use super::generator::GAMES;
 use super::processes::{PROCESSES, measure};
-use super::{SYNTHETIC, WITHOUT_DATA, models, released, seconds};
+use super::{SEEDS, SYNTHETIC, WITHOUT_DATA, models, released, seconds};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 use crate::training::{Orientation, Packet, TrainingError};
 
 /// What was compared in windows of one length.
@@ -23,6 +24,13 @@ use crate::training::{Orientation, Packet, TrainingError};
 struct Compared {
     traffic: String,
     window: u32,
+    /// Of each seed; one of captures.
+    found: Vec<Found>,
+}
+
+/// What was compared with one seed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
     windows: u64,
     /// Windows of which tables of integers say another class than the tree over floating point.
     differing: u64,
@@ -38,7 +46,7 @@ struct Compared {
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let models = models()?;
     let length = Span::from_secs(if common.quick { 10 } else { 60 });
-    let seeds: Vec<u64> = (0..3).map(|place| common.seed.wrapping_add(place)).collect();
+    let seeds: Vec<u64> = (0..SEEDS).map(|place| common.seed.wrapping_add(place)).collect();
     progress.stage("reading captures");
     let data = Dataset::of(common);
     let captures = data.as_ref().map(|data| data.captures(progress)).transpose()?.unwrap_or_default();
@@ -48,25 +56,23 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             progress.stage(format!("windows of {}", seconds(*window)));
             let mut compared = Vec::new();
             for game in GAMES {
-                let mut one = Compared { traffic: game.name.into(), window: *window, ..Compared::default() };
+                let mut found = Vec::new();
                 for seed in &seeds {
-                    let mut both = Both::default();
+                    let (mut one, mut both) = (Found::default(), Both::default());
                     for packet in game.flow(*seed, length) {
                         one.observe(&mut both, packet.direction, packet.octets, packet.time, model)?;
                     }
+                    found.push(one);
                 }
-                compared.push(one);
+                compared.push(Compared { traffic: game.name.into(), window: *window, found });
             }
-            let mut one = Compared {
-                traffic: "captures of other traffic".into(),
-                window: *window,
-                ..Compared::default()
-            };
+            let mut one = Found::default();
             for capture in &captures {
                 one.observe_capture(capture.packets.iter().flatten(), model)?;
             }
             if one.windows > 0 {
-                compared.push(one);
+                let traffic = "captures of other traffic".into();
+                compared.push(Compared { traffic, window: *window, found: vec![one] });
             }
             Ok(compared)
         },
@@ -86,13 +92,15 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     if data.is_none() {
         notes.push(WITHOUT_DATA.into());
     }
-    let greatest = |of: fn(&Compared) -> f64| compared.iter().map(of).fold(0.0, f64::max) * 100.0;
+    let greatest = |of: fn(&Found) -> f64| {
+        compared.iter().flat_map(|one| &one.found).map(of).fold(0.0, f64::max) * 100.0
+    };
     Ok(Outcome {
         name: "gaming-fig40",
         title: "Integers and tables against floating point (thesis, figure 40)".into(),
         conditions: vec![
             ("flows", format!("three synthetic games of {} s each", length.as_secs())),
-            ("seeds", format!("{} to {}", common.seed, common.seed.wrapping_add(2))),
+            ("seeds", format!("{} to {}", common.seed, common.seed.wrapping_add(SEEDS - 1))),
             ("trees", "our models for windows of 0.3, 0.5 and 1 s".into()),
         ],
         table: table(&compared),
@@ -131,7 +139,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     })
 }
 
-impl Compared {
+impl Found {
     fn observe(
         &mut self,
         both: &mut Both,
@@ -187,19 +195,30 @@ fn table(compared: &[Compared]) -> Table {
         Column::new("windows"),
         Column::new("other class"),
         Column::of("same class", "%"),
+        Column::of("same class, all seeds", "%"),
         Column::of("worst mean size", "%"),
+        Column::of("size, all seeds", "%"),
         Column::of("worst mean gap", "%"),
+        Column::of("gap, all seeds", "%"),
     ]);
     for one in compared {
-        let same = 100.0 - one.differing as f64 * 100.0 / one.windows.max(1) as f64;
+        let sum = |of: fn(&Found) -> u64| one.found.iter().map(of).sum::<u64>();
+        let spread = |of: fn(&Found) -> f64| -> Spread { one.found.iter().map(of).collect() };
+        let same = |differing: u64, windows: u64| 100.0 - differing as f64 * 100.0 / windows.max(1) as f64;
+        let (windows, differing) = (sum(|found| found.windows), sum(|found| found.differing));
+        let all: Spread = one.found.iter().map(|found| same(found.differing, found.windows)).collect();
+        let (size, gap) = (spread(|found| found.size * 100.0), spread(|found| found.gap * 100.0));
         table.row([
             one.traffic.clone().into(),
             Cell::Number(f64::from(one.window) / 1e3, 1),
-            Cell::Count(one.windows),
-            Cell::Count(one.differing),
-            Cell::Number(same, 2),
-            Cell::Number(one.size * 100.0, 3),
-            Cell::Number(one.gap * 100.0, 3),
+            Cell::Count(windows),
+            Cell::Count(differing),
+            Cell::Number(same(differing, windows), 2),
+            all.range(2),
+            Cell::Number(size.most(), 3),
+            size.range(3),
+            Cell::Number(gap.most(), 3),
+            gap.range(3),
         ]);
     }
     table
@@ -207,28 +226,28 @@ fn table(compared: &[Compared]) -> Table {
 
 /// The errors of filters, and the greatest of our windows.
 fn filters(seeds: &[u64], windows: u32) -> (Table, f64) {
-    let mut table = Table::new(vec![
-        Column::new("gaps"),
-        Column::of("released filter, average", "%"),
-        Column::of("one shift of 4, average", "%"),
-        Column::of("one shift of 4, end of a window", "%"),
-        Column::of("mean of the window, worst", "%"),
-    ]);
+    let mut columns = vec![Column::new("gaps")];
+    for figure in ["released filter, average", "one shift of 4, average", "one shift of 4, end of a window"] {
+        columns.extend([Column::of(figure, "%"), Column::of("all seeds", "%")]);
+    }
+    columns.extend([Column::of("mean of the window, worst", "%"), Column::of("all seeds", "%")]);
+    let mut table = Table::new(columns);
     let mut worst: f64 = 0.0;
     for process in PROCESSES {
         let errors: Vec<_> = seeds.iter().map(|seed| measure(process, windows, *seed)).collect();
-        let mean = |of: fn(&super::processes::Errors) -> f64| {
-            Cell::Number(errors.iter().map(of).sum::<f64>() * 100.0 / errors.len().max(1) as f64, 1)
+        let spread = |of: fn(&super::processes::Errors) -> f64| -> Spread {
+            errors.iter().map(|errors| of(errors) * 100.0).collect()
         };
-        let most = errors.iter().map(|errors| errors.window).fold(0.0, f64::max);
-        worst = worst.max(most);
-        table.row([
-            process.name().into(),
-            mean(|errors| errors.released),
-            mean(|errors| errors.shift),
-            mean(|errors| errors.shift_at_ends),
-            Cell::Number(most * 100.0, 3),
-        ]);
+        let window = spread(|errors| errors.window);
+        worst = worst.max(window.most() / 100.0);
+        let means = [
+            spread(|errors| errors.released),
+            spread(|errors| errors.shift),
+            spread(|errors| errors.shift_at_ends),
+        ];
+        let cells = means.iter().flat_map(|mean| [mean.cell(1), mean.range(1)]);
+        let of_window = [Cell::Number(window.most(), 3), window.range(3)];
+        table.row(std::iter::once(process.name().into()).chain(cells).chain(of_window));
     }
     (table, worst)
 }

@@ -21,6 +21,9 @@ use crate::ExperimentError;
 /// The class of games in our models.
 const GAMING: u8 = 1;
 
+/// Seeds of synthetic flows and of processes of gaps.
+const SEEDS: u64 = 5;
+
 /// Lengths of windows in milliseconds.
 const WINDOWS: [u32; 3] = [300, 500, 1000];
 

@@ -118,7 +118,7 @@ impl Contest<'_> {
     pub fn run(&self, detectors: Vec<Box<dyn Detector>>, progress: &mut Progress) -> Results {
         let new = |detector| Said { detector, first: Vec::new(), reports: 0 };
         let mut said: Vec<Said> = detectors.into_iter().map(new).collect();
-        let mut truth = Truth::new(self.target.amount, self.target.threshold);
+        let mut truth = Truth::new(self.target.amount, self.target.threshold, self.target.window);
         let mut trace = Trace::new(self.profile, self.seed);
         let keys = FlowKeys::with_seed(self.seed);
         let (mut packets, mut seen) = (Vec::new(), Vec::new());
@@ -218,8 +218,8 @@ mod tests {
     }
 
     // Input:  every method with ample memory on a small trace of six seconds.
-    // Output: exact counts report nothing wrong; all that count in seconds find what exact counts find, and the sliding
-    //         windows more.
+    // Output: exact counts report nothing wrong; all that count in seconds find what exact counts find, and all with sliding
+    //         windows more, Memento with them.
     #[test]
     fn ample_memory_leaves_windows_only() {
         let target = Target::megabits(Amount::Packets, 1);
@@ -251,7 +251,7 @@ mod tests {
                 "{method:?} {found:?} {exact:?}"
             );
         }
-        for method in [Method::Sliding, Method::Switch] {
+        for method in [Method::Sliding, Method::Switch, Method::Block, Method::Memento] {
             assert!(score(method).missed < exact.missed, "{method:?} {:?} {exact:?}", score(method));
         }
         assert!(results.scores.iter().all(|scores| scores.len() == 2));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use causeway_switch::heavy_hitters;
+use causeway_traffic::heavy::{FlowKind, HeavyHitterSettings, Threshold};
 use causeway_traffic::hk_ipg::Stamps;
 use causeway_traffic::{
     HkIpg, HkIpgConfig, Key, Placement, PublishedHkIpg, Sliding, SlidingConfig, SwitchSliding, Unit,
@@ -12,6 +14,7 @@ use super::competitors::Counter;
 use super::competitors::elastic::ElasticSketch;
 use super::competitors::hash_pipe::HashPipe;
 use super::competitors::heavy_keeper::HeavyKeeper;
+use super::competitors::memento::Memento;
 use super::competitors::precision::Precision;
 use super::competitors::salsa::Salsa;
 use super::competitors::space_saving::SpaceSaving;
@@ -43,8 +46,10 @@ pub trait Detector {
 pub struct Target {
     /// What is counted.
     pub amount: Amount,
-    /// How much of it in a second.
+    /// How much of it in the window.
     pub threshold: u64,
+    /// The window: a second, but for a switch's own.
+    pub window: Span,
 }
 
 impl Target {
@@ -54,7 +59,19 @@ impl Target {
             Amount::Packets => megabits * 125,
             Amount::Octets => megabits * 125_000,
         };
-        Self { amount, threshold }
+        Self { amount, threshold, window: WINDOW }
+    }
+
+    /// The same rate in the window of the P4 block. Only [`Method::Block`] counts in it.
+    #[must_use]
+    pub const fn in_block_window(self) -> Self {
+        Self { threshold: self.in_window(heavy_hitters::WINDOW), window: heavy_hitters::WINDOW, ..self }
+    }
+
+    /// The threshold in another window, rounded up.
+    const fn in_window(self, window: Span) -> u64 {
+        let amount = self.threshold as u128 * window.as_nanos();
+        amount.div_ceil(self.window.as_nanos()) as u64
     }
 }
 
@@ -71,6 +88,8 @@ pub enum Method {
     Sliding,
     /// The sliding window, for a switch.
     Switch,
+    /// The sliding window as the P4 block has it.
+    Block,
     /// HeavyKeeper.
     HeavyKeeper,
     /// Elastic Sketch.
@@ -85,6 +104,8 @@ pub enum Method {
     Waving,
     /// SALSA.
     Salsa,
+    /// Memento.
+    Memento,
 }
 
 /// A method with its numbers.
@@ -100,6 +121,8 @@ pub enum Design {
     Sliding(u8, u8, Placement),
     /// Ways, and bits of the position, of two sub-windows in a second.
     Switch(u8, u8),
+    /// The numbers of the P4 block.
+    Block,
     /// Arrays and base.
     HeavyKeeper(u8, f64),
     /// Percent of the memory in the heavy part.
@@ -114,16 +137,19 @@ pub enum Design {
     Waving(u8, u8),
     /// Rows, and whether updates are conservative.
     Salsa(u8, bool),
+    /// Blocks that are added to an estimate, and whether counts are what is guaranteed.
+    Memento(u8, bool),
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Exact,
         Self::Published,
         Self::Settled,
         Self::Sliding,
         Self::Switch,
+        Self::Block,
         Self::HeavyKeeper,
         Self::Elastic,
         Self::Precision,
@@ -131,6 +157,7 @@ impl Method {
         Self::SpaceSaving,
         Self::Waving,
         Self::Salsa,
+        Self::Memento,
     ];
 
     /// Its name in tables.
@@ -141,6 +168,7 @@ impl Method {
             Self::Settled => "HK-IPG, settled",
             Self::Sliding => "Causeway",
             Self::Switch => "Causeway, switch form",
+            Self::Block => "Causeway, P4 block",
             Self::HeavyKeeper => "HeavyKeeper",
             Self::Elastic => "Elastic Sketch",
             Self::Precision => "PRECISION",
@@ -148,6 +176,7 @@ impl Method {
             Self::SpaceSaving => "Space-Saving",
             Self::Waving => "WavingSketch",
             Self::Salsa => "SALSA",
+            Self::Memento => "Memento",
         }
     }
 
@@ -182,6 +211,7 @@ impl Method {
                 [apart, together].concat()
             }
             Self::Switch => pairs(&[2, 3], &[4, 6, 8], Design::Switch),
+            Self::Block => vec![Design::Block],
             Self::HeavyKeeper => [1, 2, 4]
                 .iter()
                 .flat_map(|arrays| [1.05, 1.08, 1.3].map(|base| Design::HeavyKeeper(*arrays, base)))
@@ -194,6 +224,10 @@ impl Method {
             Self::Salsa => [2, 3, 4]
                 .iter()
                 .flat_map(|rows| [false, true].map(|conservative| Design::Salsa(*rows, conservative)))
+                .collect(),
+            Self::Memento => [0, 1, 2]
+                .iter()
+                .flat_map(|added| [false, true].map(|is_guaranteed| Design::Memento(*added, is_guaranteed)))
                 .collect(),
         }
     }
@@ -215,6 +249,7 @@ impl fmt::Display for Design {
                 write!(f, "{full} x {} ms, {ways} ways {lie}", 1000 / u32::from(*full))
             }
             Self::Switch(ways, bits) => write!(f, "2 x 500 ms, {ways} ways, {bits} position bits"),
+            Self::Block => write!(f, "3 x 268 ms, 2 ways, 4 position bits"),
             Self::HeavyKeeper(arrays, base) => write!(f, "{arrays} arrays, base {base}"),
             Self::Elastic(percent) => write!(f, "{percent} % heavy part"),
             Self::Precision(ways, bits) => write!(f, "{ways} ways, identity of {bits} bits"),
@@ -224,6 +259,8 @@ impl fmt::Display for Design {
             Self::Waving(cells, bits) => write!(f, "{cells} entries, identity of {bits} bits"),
             Self::Salsa(rows, false) => write!(f, "{rows} rows"),
             Self::Salsa(rows, true) => write!(f, "{rows} rows, conservative"),
+            Self::Memento(added, false) => write!(f, "{added} blocks added"),
+            Self::Memento(added, true) => write!(f, "{added} blocks added, count less error"),
         }
     }
 }
@@ -257,15 +294,16 @@ impl Design {
                 Box::new(HkIpg::new(&gaps(target, slots, alpha, share))?)
             }
             Self::Sliding(sub_windows, ways, placement) => {
-                let mut config = SlidingConfig { placement, ..sliding(target, sub_windows, ways, seed) };
+                let mut config = SlidingConfig { placement, ..sliding(target, sub_windows, ways, seed)? };
                 config.slots = octets * 8 / config.slot_bits();
                 Box::new(Sliding::new(&config)?)
             }
             Self::Switch(ways, position_bits) => {
-                let mut config = SlidingConfig { position_bits, ..sliding(target, 2, ways, seed) };
+                let mut config = SlidingConfig { position_bits, ..sliding(target, 2, ways, seed)? };
                 config.slots = octets * 8 / config.switch_slot_bits();
                 Box::new(SwitchSliding::new(&config)?)
             }
+            Self::Block => Box::new(SwitchSliding::new(&block(octets, target, seed))?),
             Self::HeavyKeeper(arrays, base) => {
                 windows(Box::new(HeavyKeeper::new(octets, arrays.into(), base, seed)))
             }
@@ -280,6 +318,10 @@ impl Design {
             }
             Self::Salsa(rows, is_conservative) => {
                 windows(Box::new(Salsa::new(octets, rows.into(), is_conservative)))
+            }
+            Self::Memento(added, is_guaranteed) => {
+                let memento = Memento::new(octets, added, is_guaranteed);
+                Box::new(InLastSecond { memento, threshold: target.threshold })
             }
         })
     }
@@ -297,45 +339,54 @@ fn gaps(target: Target, slots: usize, alpha: f64, share: f64) -> HkIpgConfig {
     }
 }
 
-/// The configuration of both forms of the sliding window, without their slots.
+/// The configuration of both forms of the sliding window, without their slots, in the unit of a running UPF.
 ///
-/// The unit is the smallest with which a sub-window holds one and a half times its share of the threshold, and so a moderate
-/// burst.
-fn sliding(target: Target, sub_windows: u8, ways: u8, seed: u64) -> SlidingConfig {
-    let burst = target.threshold * 3 / (2 * u64::from(sub_windows));
-    let shift = |least: u8| (least..15).find(|shift| burst >> shift <= 255).unwrap_or(15);
-    let unit = match target.amount {
-        Amount::Packets => Unit::Packets(shift(0)),
-        Amount::Octets => Unit::Octets(shift(10)),
-    };
-    SlidingConfig {
+/// # Errors
+/// [`ExperimentError::Detector`] when the threshold cannot be reached.
+fn sliding(target: Target, sub_windows: u8, ways: u8, seed: u64) -> Result<SlidingConfig, ExperimentError> {
+    Ok(SlidingConfig {
         ways: ways.into(),
         sub_windows,
         sub_window: WINDOW / u32::from(sub_windows),
         threshold: target.threshold,
-        unit,
+        unit: unit(target)?,
         seed,
         ..SlidingConfig::with_slots(1)
+    })
+}
+
+/// The configuration of the P4 block, which counts packets, with as many places as there is memory for. Its threshold is that of its
+/// own window.
+const fn block(octets: usize, target: Target, seed: u64) -> SlidingConfig {
+    let config = heavy_hitters::config();
+    SlidingConfig {
+        slots: octets * 8 / config.switch_slot_bits(),
+        threshold: target.in_window(heavy_hitters::WINDOW),
+        seed,
+        ..config
     }
 }
 
-/// The general form as a running UPF has it, whose threshold is at most 256 units: so one sub-window is enough for a fast flow.
-///
-/// # Errors
-/// [`ExperimentError::Detector`] when the threshold cannot be reached.
-pub(super) fn running(
-    octets: usize,
-    target: Target,
-    seed: u64,
-) -> Result<Box<dyn Detector>, ExperimentError> {
-    let shift = (0..15).find(|shift| target.threshold >> shift <= 256).unwrap_or(15);
-    let unit = match target.amount {
-        Amount::Packets => Unit::Packets(shift),
-        Amount::Octets => Unit::Octets(shift),
+/// Octets of all places of the P4 block, without their flags.
+pub(super) const fn block_octets() -> usize {
+    let config = heavy_hitters::config();
+    config.slots * config.switch_slot_bits() / 8
+}
+
+/// The unit with which a running UPF counts: its threshold is at most 256 units.
+fn unit(target: Target) -> Result<Unit, ExperimentError> {
+    let threshold = match target.amount {
+        Amount::Packets => Threshold::PacketsPerSecond(target.threshold),
+        Amount::Octets => Threshold::BitsPerSecond(8 * target.threshold),
     };
-    let mut config = SlidingConfig { unit, ..sliding(target, 4, 4, seed) };
-    config.slots = octets * 8 / config.slot_bits();
-    Ok(Box::new(Sliding::new(&config)?))
+    let settings = HeavyHitterSettings {
+        threshold,
+        window: WINDOW,
+        memory: 1 << 20,
+        kind: FlowKind::default(),
+        seed: 0,
+    };
+    Ok(settings.sliding()?.unit)
 }
 
 /// Exact counts as a detector.
@@ -368,6 +419,18 @@ impl Detector for InSeconds {
     }
 }
 
+/// Memento, which has a sliding window.
+struct InLastSecond {
+    memento: Memento,
+    threshold: u64,
+}
+
+impl Detector for InLastSecond {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        u64::from(self.memento.count(packet.key, packet.time)) >= self.threshold
+    }
+}
+
 impl Detector for HkIpg {
     fn observe(&mut self, packet: &Seen) -> bool {
         Self::observe(self, packet.key, packet.time).is_report()
@@ -389,5 +452,35 @@ impl Detector for Sliding {
 impl Detector for SwitchSliding {
     fn observe(&mut self, packet: &Seen) -> bool {
         Self::observe(self, packet.key, packet.octets.into(), packet.time).is_report()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  1 and 5 Mbit/s, in packets and in octets.
+    // Output: the units of a running UPF: at most 256 for the threshold, and so less than 1,024 octets at 1 Mbit/s.
+    #[test]
+    fn units_are_those_of_a_running_upf() {
+        let of = |amount, megabits| unit(Target::megabits(amount, megabits)).unwrap();
+        assert_eq!((of(Amount::Packets, 1), of(Amount::Packets, 5)), (Unit::Packets(0), Unit::Packets(2)));
+        assert_eq!((of(Amount::Octets, 1), of(Amount::Octets, 5)), (Unit::Octets(9), Unit::Octets(12)));
+        let design = sliding(Target::megabits(Amount::Octets, 1), 4, 4, 7).unwrap();
+        assert_eq!((design.unit, design.heavy_units()), (Unit::Octets(9), 245));
+    }
+
+    // Input:  1 Mbit/s in packets for the P4 block, in its 80 KiB.
+    // Output: the configuration of the model of the switch at 125 packets a second: 101 packets in 805 ms, with 8,192 places; the same
+    //         for the target of that window.
+    #[test]
+    fn the_block_is_that_of_the_switch() {
+        let target = Target::megabits(Amount::Packets, 1);
+        let expected = heavy_hitters::with_threshold(Threshold::PacketsPerSecond(125)).unwrap();
+        assert_eq!((block_octets(), expected.heavy_units(), expected.slots), (80 << 10, 101, 8192));
+        for target in [target, target.in_block_window()] {
+            assert_eq!(block(block_octets(), target, 0), expected);
+        }
+        assert_eq!(target.in_block_window(), target.in_block_window().in_block_window());
     }
 }

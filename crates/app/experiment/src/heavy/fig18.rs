@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use causeway_show::{Cell, Column, Progress, Table};
 use causeway_types::Span;
 
-use super::Size;
-use super::spread::Spread;
 use super::trace::{Profile, Trace};
 use super::truth::{Amount, Disjoint};
+use super::{Size, census};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::Outcome;
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// Thresholds in Mbit/s, in packets of 1000 octets.
 const THRESHOLDS: [u64; 4] = [1, 2, 5, 10];
@@ -40,6 +40,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         },
         table,
     )?;
+    let census = census::table(&size, progress);
     Ok(Outcome {
         name: "hh-fig18",
         title: "Heavy hitters by the beginning of the window (thesis, figure 18)".into(),
@@ -56,7 +57,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             size.note(),
         ],
         charts: Vec::new(),
-        details: Vec::new(),
+        details: vec![("What is in a second".into(), census)],
     })
 }
 

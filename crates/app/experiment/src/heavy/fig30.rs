@@ -4,7 +4,6 @@ use causeway_show::{Cell, Column, Progress, Table};
 
 use super::contest::{Contest, FlowOf, Score};
 use super::design::{Method, Target};
-use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
 use super::tuning::{Purpose, Search};
@@ -13,6 +12,7 @@ use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// The memory in KiB: so much that what is missed is missed because of windows.
 const MEMORY: usize = 2048;

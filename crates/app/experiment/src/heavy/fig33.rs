@@ -5,13 +5,13 @@ use causeway_show::{Cell, Column, Progress, Table};
 use super::Size;
 use super::contest::{Contest, FlowOf, Results, Score};
 use super::design::{Design, Method, Target};
-use super::spread::Spread;
 use super::trace::Profile;
 use super::truth::Amount;
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// The memory in KiB.
 const MEMORY: usize = 144;
@@ -22,10 +22,11 @@ const THRESHOLDS: [(u64, f64); 2] = [(1, 40.0), (5, 100.0)];
 /// Seconds between two pollings.
 const INTERVALS: [u32; 3] = [1, 5, 10];
 
-const DESIGNS: [(Method, Design); 3] = [
+const DESIGNS: [(Method, Design); 4] = [
     (Method::Published, Design::Published(0.98, 0.01, 1850)),
     (Method::Sliding, Design::Sliding(4, 4, causeway_traffic::Placement::Apart)),
     (Method::Switch, Design::Switch(2, 4)),
+    (Method::Block, Design::Block),
 ];
 
 /// Runs the experiment.

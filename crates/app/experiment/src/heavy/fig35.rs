@@ -9,8 +9,7 @@ use causeway_show::{Cell, Column, Progress, Table};
 use causeway_traffic::{FlowKeys, Placement};
 
 use super::Size;
-use super::design::{Design, Detector, Seen, Target, running};
-use super::spread::Spread;
+use super::design::{Design, Detector, Seen, Target};
 use super::truth::Amount;
 use crate::ExperimentError;
 use crate::cli::Common;
@@ -18,6 +17,7 @@ use crate::events::{EventQueue, PICOS_PER_SECOND, Picos, time};
 use crate::hardware::bottleneck as hardware;
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
+use crate::spread::Spread;
 
 /// Delay-critical flows, and octets that each downloads (thesis, section 4.6.1).
 const FLOWS: u32 = 20;
@@ -39,8 +39,8 @@ enum Treatment {
     Absent,
     /// They are in the queue of all.
     SameQueue,
-    /// They are in the lower queue once a detector has reported them; without numbers, that of a running UPF.
-    LowerQueue(&'static str, Option<Design>),
+    /// They are in the lower queue once a detector has reported them.
+    LowerQueue(&'static str, Design),
 }
 
 impl Treatment {
@@ -53,23 +53,16 @@ impl Treatment {
     }
 }
 
-const ROWS: [Treatment; 7] = [
+/// The row that goals are about.
+const OURS: &str = "to the lower queue: Causeway";
+
+const ROWS: [Treatment; 6] = [
     Treatment::Absent,
     Treatment::SameQueue,
-    Treatment::LowerQueue("to the lower queue: exact counts, disjoint seconds", Some(Design::Exact)),
-    Treatment::LowerQueue(
-        "to the lower queue: HK-IPG, Algorithm 1",
-        Some(Design::Published(0.98, 0.01, 1850)),
-    ),
-    Treatment::LowerQueue("to the lower queue: Causeway, as in a running UPF", None),
-    Treatment::LowerQueue(
-        "to the lower queue: Causeway, with the finer units of hh-fig31",
-        Some(Design::Sliding(4, 4, Placement::Apart)),
-    ),
-    Treatment::LowerQueue(
-        "to the lower queue: Causeway, switch form, with the finer units",
-        Some(Design::Switch(2, 4)),
-    ),
+    Treatment::LowerQueue("to the lower queue: exact counts, disjoint seconds", Design::Exact),
+    Treatment::LowerQueue("to the lower queue: HK-IPG, Algorithm 1", Design::Published(0.98, 0.01, 1850)),
+    Treatment::LowerQueue(OURS, Design::Sliding(4, 4, Placement::Apart)),
+    Treatment::LowerQueue("to the lower queue: Causeway, switch form", Design::Switch(2, 4)),
 ];
 
 /// What one run has found.
@@ -123,9 +116,6 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             "Times are model time. The thesis shows a distribution without figures in its text, of TCP on hosts. Detection decides about the heavy \
              hitters alone, since delay-critical flows are known to be such; so detectors differ by the time until they report, and not by wrong reports."
                 .into(),
-            "Finer units, with which hh-fig31 to hh-fig33 measure, stop at 255 in a sub-window: a flow of several times the threshold is found only after some of them. \
-             With the units of a running UPF one is enough, and each estimate is less exact."
-                .into(),
         ],
         charts: Vec::new(),
         details: Vec::new(),
@@ -170,7 +160,7 @@ fn goals(rows: &[Treatment], measured: &[Vec<Found>]) -> Vec<Goal> {
         let found = rows.iter().zip(measured).find(|(treatment, _)| wanted(treatment));
         found.map(|(_, all)| times(all)[0].mean())
     };
-    let ours = mean(|treatment| matches!(treatment, Treatment::LowerQueue(_, None)));
+    let ours = mean(|treatment| treatment.name() == OURS);
     let absent = mean(|treatment| matches!(treatment, Treatment::Absent));
     let same = mean(|treatment| matches!(treatment, Treatment::SameQueue));
     let mut goals = Vec::new();
@@ -293,8 +283,7 @@ struct Run {
 fn measure(treatment: Treatment, download: u32, seed: u64) -> Result<Found, ExperimentError> {
     let (octets, target) = (MEMORY * 1024, Target::megabits(Amount::Packets, THRESHOLD));
     let detector = match treatment {
-        Treatment::LowerQueue(_, Some(design)) => Some(design.build(octets, target, seed)?),
-        Treatment::LowerQueue(_, None) => Some(running(octets, target, seed)?),
+        Treatment::LowerQueue(_, design) => Some(design.build(octets, target, seed)?),
         Treatment::Absent | Treatment::SameQueue => None,
     };
     let mut run = Run {

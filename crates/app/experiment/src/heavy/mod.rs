@@ -1,6 +1,7 @@
 //! Heavy hitters: the figures of chapter 4 of S. K. Singh's thesis, with its detector, ours and those of others on generated
 //! traces, or on a user's.
 
+mod census;
 pub mod competitors;
 pub mod contest;
 pub mod design;
@@ -11,7 +12,6 @@ pub mod fig32;
 pub mod fig33;
 pub mod fig35;
 pub mod given;
-mod spread;
 pub mod trace;
 pub mod truth;
 mod tuning;
@@ -148,4 +148,4 @@ pub(crate) const GENERATED: &str = "The traces are generated, with as many packe
 which cannot be had here; so its figures and these are not of the same packets. All detectors of a row see the same packets.";
 /// The note on competitors.
 const COMPETITORS: &str = "Each detector is tuned for each memory by the same search, on a trace of another seed: the table of the search is \
-below. Competitors count in disjoint seconds, in the densest coding their papers allow.";
+below. Competitors but Memento count in disjoint seconds, which favours what does not; all are in the densest coding their papers allow.";

@@ -417,8 +417,6 @@ fn host(random: &mut fastrand::Rng, hosts: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
 
     // Input:  a second of each profile with the same seed twice, in one piece and in ten; another seed.
@@ -438,22 +436,5 @@ mod tests {
         assert!(one.is_sorted() && one.len() > 10_000, "{}", one.len());
         assert!(one == trace(1, 1) && one != trace(2, 1));
         assert!(trace(1, 10).len().abs_diff(one.len()) < one.len() / 10);
-    }
-
-    // Input:  three seconds of the backbone.
-    // Output: packets, flows and heavy flows of a second as in the thesis: 0.7 million, 65,000, and about a thousand.
-    #[test]
-    fn the_backbone_has_the_figures_of_the_thesis() {
-        let mut trace = Trace::new(&Profile::BACKBONE, 7);
-        let mut packets = Vec::new();
-        for _ in 0..3 {
-            trace.advance(Span::from_secs(1), &mut packets);
-            let mut counts: HashMap<u32, u32> = HashMap::new();
-            packets.iter().for_each(|packet| *counts.entry(packet.flow).or_default() += 1);
-            let heavy = counts.values().filter(|count| **count >= 125).count();
-            assert!((650_000..850_000).contains(&packets.len()), "{}", packets.len());
-            assert!((58_000..70_000).contains(&counts.len()), "{}", counts.len());
-            assert!((1000..1300).contains(&heavy), "{heavy}");
-        }
     }
 }

@@ -23,14 +23,15 @@ impl Amount {
     }
 }
 
-/// The window in which flows are counted.
+/// The window in which flows are counted, but for that of a switch's own.
 pub const WINDOW: Span = Span::from_secs(1);
 
-/// Exact counts of all flows in any second: a flow is heavy from the packet on that makes the last second reach the threshold.
+/// Exact counts of all flows in any window: a flow is heavy from the packet on that makes the last window reach the threshold.
 #[derive(Clone, Debug)]
 pub struct Truth {
     amount: Amount,
     threshold: u64,
+    window: Span,
     flows: Vec<Flow>,
 }
 
@@ -43,8 +44,8 @@ struct Flow {
 
 impl Truth {
     /// No packets yet.
-    pub const fn new(amount: Amount, threshold: u64) -> Self {
-        Self { amount, threshold, flows: Vec::new() }
+    pub const fn new(amount: Amount, threshold: u64, window: Span) -> Self {
+        Self { amount, threshold, window, flows: Vec::new() }
     }
 
     /// Counts a packet. Times must not run back.
@@ -55,7 +56,7 @@ impl Truth {
         }
         let Some(flow) = self.flows.get_mut(place).filter(|flow| flow.heavy_since.is_none()) else { return };
         while let Some((time, octets)) = flow.last.front().copied() {
-            if now.since(time) < WINDOW {
+            if now.since(time) < self.window {
                 break;
             }
             flow.sum -= self.amount.of(octets);
@@ -121,7 +122,7 @@ mod tests {
     fn windows_differ_across_the_end_of_a_second() {
         let times = || (0..10).map(|packet| Time::from_secs(9) + Span::from_millis(640 + packet * 60));
         for (threshold, is_heavy) in [(10, true), (11, false)] {
-            let mut truth = Truth::new(Amount::Packets, threshold);
+            let mut truth = Truth::new(Amount::Packets, threshold, WINDOW);
             times().for_each(|now| truth.observe(3, 100, now));
             assert_eq!(truth.heavy_since().last().unwrap().is_some(), is_heavy);
         }
@@ -132,13 +133,15 @@ mod tests {
         assert_eq!((most(0), most(500)), (Some(600), Some(1000)));
     }
 
-    // Input:  nine packets, a pause of a second, and one more.
-    // Output: not heavy: the first nine have left the window.
+    // Input:  nine packets, a pause of a second, and one more; a window of a second, and one a little longer.
+    // Output: not heavy: the first nine have left the window; heavy, as they are still in it.
     #[test]
     fn packets_leave_the_window() {
-        let mut truth = Truth::new(Amount::Packets, 10);
-        (0..9).for_each(|packet| truth.observe(0, 60, Time::from_secs(5) + Span::from_millis(packet)));
-        truth.observe(0, 60, Time::from_secs(6) + Span::from_millis(8));
-        assert_eq!(truth.heavy_since().collect::<Vec<_>>(), [None]);
+        for (window, expected) in [(1000, None), (1010, Some(Time::from_secs(6) + Span::from_millis(8)))] {
+            let mut truth = Truth::new(Amount::Packets, 10, Span::from_millis(window));
+            (0..9).for_each(|packet| truth.observe(0, 60, Time::from_secs(5) + Span::from_millis(packet)));
+            truth.observe(0, 60, Time::from_secs(6) + Span::from_millis(8));
+            assert_eq!(truth.heavy_since().collect::<Vec<_>>(), [expected]);
+        }
     }
 }

@@ -45,8 +45,8 @@ fn number(outcome: &Outcome, row: &[&str], column: usize) -> f64 {
 }
 
 // Input:  all experiments without data, twice, and once with another seed.
-// Output: what needs no data is there, and its goals are reached but the one of waiting for a packet; a note on what is missing; the same
-//         bytes with the same seed.
+// Output: what needs no data is there, of five seeds with their spread, and its goals are reached but the one of waiting for a packet; a note on what
+//         is missing; the same bytes with the same seed.
 #[test]
 fn much_can_be_shown_without_data() {
     let common = arguments("gaming --quick", None).common;
@@ -54,9 +54,13 @@ fn much_can_be_shown_without_data() {
     let fig40 = fig40::run(&common, &Rows::discard(), &mut progress).unwrap();
     assert!(fig40.goals.len() == 4 && fig40.goals.iter().all(|goal| goal.is_reached), "{fig40}");
     assert_eq!(fig40.table.rows.len(), 9, "{fig40}");
+    assert!(fig40.conditions.contains(&("seeds", "1234 to 1238".into())), "{fig40}");
     let fig41 = fig41::run(&common, &Rows::discard(), &mut progress).unwrap();
     let reached: Vec<bool> = fig41.goals.iter().map(|goal| goal.is_reached).collect();
     assert!(reached.len() == 3 && reached[1] && reached[2], "{fig41}");
+    let (_, times) = &fig41.details[0];
+    let is_spread = |cells: &Vec<Cell>| cells[5].to_string().split_once(" - ").is_some_and(|(a, b)| a < b);
+    assert!(times.rows.len() == 9 && times.rows.iter().all(is_spread), "{fig41}");
     let fig42 = fig42::run(&common, &Rows::discard(), &mut progress).unwrap();
     assert!(fig42.table.rows.is_empty() && fig42.notes[0].contains("CAUSEWAY_DATA"), "{fig42}");
     let table8 = table8::run(&common, &Rows::discard(), &mut progress).unwrap();

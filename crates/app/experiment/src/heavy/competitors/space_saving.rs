@@ -30,7 +30,7 @@ struct Held {
 
 /// Keys are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
-struct KeyHasher(u64);
+pub(super) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
@@ -51,7 +51,11 @@ const ENTRY_BITS: usize = 128;
 impl SpaceSaving {
     /// The estimate is the count, or what is guaranteed: the count less the error.
     pub fn new(octets: usize, is_guaranteed: bool) -> Self {
-        let most = entries(octets, ENTRY_BITS);
+        Self::with_entries(entries(octets, ENTRY_BITS), is_guaranteed)
+    }
+
+    /// The same with so many entries.
+    pub(super) fn with_entries(most: usize, is_guaranteed: bool) -> Self {
         Self { most, is_guaranteed, heap: Vec::with_capacity(most), places: HashMap::default() }
     }
 

@@ -4,28 +4,28 @@ use causeway_show::Cell;
 
 /// Values of one figure, one of each seed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Spread(pub(super) Vec<f64>);
+pub(crate) struct Spread(pub(crate) Vec<f64>);
 
 impl Spread {
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
     }
 
-    pub(super) fn least(&self) -> f64 {
+    pub(crate) fn least(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    pub(super) fn most(&self) -> f64 {
+    pub(crate) fn most(&self) -> f64 {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// The mean.
-    pub(super) fn cell(&self, digits: usize) -> Cell {
+    pub(crate) fn cell(&self, digits: usize) -> Cell {
         Cell::Number(self.mean(), digits)
     }
 
     /// The least and the greatest.
-    pub(super) fn range(&self, digits: usize) -> Cell {
+    pub(crate) fn range(&self, digits: usize) -> Cell {
         Cell::Text(format!("{:.digits$} - {:.digits$}", self.least(), self.most()))
     }
 }
