@@ -144,7 +144,7 @@ impl Send {
     }
 
     /// The packet as it is sent, in the memory of the frame that it came in: `user` is the user packet there. `hops`: those of the outer header that it came
-    /// with. `locals`: the local GTP-U addresses of the topology. `None`: the slow path decides.
+    /// with. `locals`: the local GTP-U addresses of the topology. `None`: it cannot be sent.
     pub(crate) fn wrap(
         &self,
         (frame, user): (&mut Vec<u8>, Range<usize>),
@@ -152,13 +152,17 @@ impl Send {
         hops: Option<NonZeroU8>,
         (topology, locals): (&Topology, &[IpAddr]),
     ) -> Option<Egress> {
-        let length = frame.get(user.clone())?.len();
-        let (egress, start) = match self.route {
+        let packet = frame.get_mut(user.clone())?;
+        if self.is_routed && topology.routing.decrement_ttl {
+            decrement_hop_limit(packet).ok()?;
+        }
+        let length = packet.len();
+        Some(match self.route {
             Route::Network(network) => {
                 let network = topology.networks.get(usize::from(network))?.instance.clone();
                 frame.truncate(user.end);
                 frame.drain(..user.start);
-                (Egress::Ip { network }, 0)
+                Egress::Ip { network }
             }
             Route::Tunnel { local, peer, mut header, header_len, tos: outer } => {
                 let hops = causeway_dataplane::hops_of_relayed(hops).ok()?;
@@ -168,13 +172,8 @@ impl Send {
                 front.get_mut(2..4)?.copy_from_slice(&length.to_be_bytes());
                 frame.truncate(user.end);
                 drop(frame.splice(..user.start, front.iter().copied()));
-                (Egress::Gtpu { local, peer, tos: outer | tos & 0x03, hops }, front.len())
+                Egress::Gtpu { local, peer, tos: outer | tos & 0x03, hops }
             }
-        };
-        let packet = frame;
-        if self.is_routed && topology.routing.decrement_ttl {
-            decrement_hop_limit(packet.get_mut(start..)?).ok()?;
-        }
-        Some(egress)
+        })
     }
 }
