@@ -99,7 +99,8 @@ impl FastPath {
             self.wait_with(now, id, plan);
             return Poll::Pending;
         }
-        match if self.dormant.cold() == 0 { Ok(()) } else { self.activate_cold(now, seid) } {
+        let loaded = if self.dormant.cold() == 0 { Ok(()) } else { self.activate_cold(now, seid) };
+        match loaded {
             Ok(()) => Poll::Ready(self.apply_plan(now, plan)),
             Err(NotLoaded::Unreadable) => Poll::Ready(Err(refused())),
             Err(NotLoaded::Reading(_)) => {
