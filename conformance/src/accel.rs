@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 
+use causeway_accel::switch::parse;
 use causeway_accel::{Accel, Class, Config, MAX_ANSWER, NotPossible, Verdict, fits};
 use causeway_model::Capabilities;
 use causeway_pfcp::{
@@ -41,6 +42,9 @@ struct Share {
     form: [usize; 2],
     /// Answered, in the order of the case.
     answered: [usize; 2],
+    /// Answered by the P4 program, and why others are not.
+    by_program: usize,
+    not_by_program: BTreeMap<String, usize>,
     /// The same of the class as it is, of cases without URRs and with some: messages, and those answered.
     by_usage: [(usize, usize); 2],
     /// Why not, of the class as it is.
@@ -89,8 +93,8 @@ pub fn accel_shares(cases: &[Case], fragments: &Fragments, reasons: usize) -> Re
     }
     let mut table = String::from(
         "| SMF | session messages | form, published | form | answered, published | answered | without URRs | with URRs | why not | packet thread, \
-         without URRs | with URRs | why not |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         without URRs | with URRs | why not | P4 program | why not |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let rows = shares.into_values().chain(emulated);
     rows.for_each(|(name, share)| share.write(name, reasons, &mut table));
@@ -112,6 +116,17 @@ impl Share {
                     None => self.answered[at] += 1,
                     Some(reason) if at == 1 => *self.reasons.entry(reason).or_default() += 1,
                     Some(_) => {}
+                }
+            }
+        }
+        if let Ok(mut upf) = Front::new(Class::PUBLISHED) {
+            for request in requests {
+                if request.answers_report {
+                    upf.report(request);
+                } else if let Some(reason) = upf.send_to_program(request) {
+                    *self.not_by_program.entry(reason).or_default() += 1;
+                } else {
+                    self.by_program += 1;
                 }
             }
         }
@@ -145,9 +160,10 @@ impl Share {
         let ([one, two], [first, both]) = (self.form.map(percent), self.answered.map(percent));
         let [alone, usage] = self.by_packet_thread.map(|(messages, answered)| share(answered, messages));
         let (reasons, left) = (list(&self.reasons), list(&self.left));
+        let (program, others) = (percent(self.by_program), list(&self.not_by_program));
         let _ = writeln!(
             out,
-            "| {name} | {} | {one} | {two} | {first} | {both} | {without} | {with} | {reasons} | {alone} | {usage} | {left} |",
+            "| {name} | {} | {one} | {two} | {first} | {both} | {without} | {with} | {reasons} | {alone} | {usage} | {left} | {program} | {others} |",
             self.messages
         );
     }
@@ -182,6 +198,23 @@ impl Front {
         }
     }
 
+    /// The same with what the P4 program parses and does (docs/accel.md).
+    fn send_to_program(&mut self, request: &Asked) -> Option<String> {
+        let Some(reason) = not_for_program(&request.octets) else { return self.send(request) };
+        let seid =
+            request.octets.get(SEID).and_then(|place| Some(u64::from_be_bytes(place.try_into().ok()?)));
+        if let Some(there) = seid.filter(|there| self.at_n4.contains(there) || self.here.contains_key(there))
+        {
+            if !self.at_n4.insert(there) {
+                return Some("session of N4".to_owned());
+            }
+            let index = self.here.get(&there).and_then(|here| self.accel.index_of(Seid(*here)));
+            index.and_then(|index| self.accel.adopt(index));
+        }
+        self.at_n4.extend(request.established);
+        Some(reason.to_owned())
+    }
+
     /// `None`: it is answered.
     fn send(&mut self, request: &Asked) -> Option<String> {
         // The cases say elsewhere who is associated: here all are.
@@ -211,6 +244,29 @@ impl Front {
                 Some(reason.to_string())
             }
         }
+    }
+}
+
+/// Why the P4 program does not answer a message of this form, whatever session it is about; `None`: it may.
+fn not_for_program(octets: &[u8]) -> Option<&'static str> {
+    let Some((head, body)) = octets.split_first_chunk::<16>() else { return Some("header") };
+    let parsed = parse(body);
+    if head[2] != 0 {
+        return Some("longer than 255 octets");
+    }
+    if parsed.is_misfit || parsed.fields.encode() != body {
+        return Some("not parsed: an IE, its place or its length");
+    }
+    let forms = ["form_pdr", "form_far", "form_qer", "form_peer"].map(|name| parsed.fields.form(name));
+    let is_forwarding = parsed.fields.get("apply_action") == 2;
+    match (MessageType::from_code(head[1]), forms) {
+        (Some(MessageType::SessionEstablishmentRequest), [1, 1, ..]) => None,
+        (Some(MessageType::SessionModificationRequest), [1, 1, 0, peer]) if peer != 0 || !is_forwarding => {
+            None
+        }
+        (Some(MessageType::SessionModificationRequest), [0, 2, 0, _]) => None,
+        (Some(MessageType::SessionDeletionRequest), _) if body.is_empty() => None,
+        _ => Some("rules that it has not"),
     }
 }
 
@@ -302,4 +358,47 @@ fn emulated_smf(with_urr: bool) -> Vec<Asked> {
         Asked { from, octets, established, left: None, answers_report: false }
     };
     (1..).zip(messages).map(asked).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Node ID, CP F-SEID, Create PDR and Create FAR of an establishment, as the parser of the P4 program has them.
+    const PARTS: [&[u8]; 4] = [
+        &[0, 60, 0, 5, 0, 192, 0, 2, 20],
+        &[0, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0, 9, 192, 0, 2, 20],
+        &[
+            0, 1, 0, 50, 0, 56, 0, 2, 0, 1, 0, 29, 0, 4, 0, 0, 0, 32, 0, 2, 0, 19, 0, 20, 0, 1, 0, 0, 21, 0,
+            1, 5, 0, 93, 0, 5, 2, 10, 46, 0, 63, 0, 95, 0, 1, 0, 0, 108, 0, 4, 0, 0, 0, 1,
+        ],
+        &[0, 3, 0, 22, 0, 108, 0, 4, 0, 0, 0, 1, 0, 44, 0, 1, 2, 0, 4, 0, 5, 0, 42, 0, 1, 1],
+    ];
+
+    fn message(kind: u8, ies: &[u8]) -> Vec<u8> {
+        let length = (ies.len() + 12).to_be_bytes();
+        [&[0x21, kind, length[6], length[7]], &[0; 12][..], ies].concat()
+    }
+
+    // Input:  an establishment of the P4 program's parser; the same with FAR and PDR exchanged, with a part less, and with 256 octets; a deletion, and
+    //         one with the CP F-SEID; an empty modification.
+    // Output: the first and the plain deletion may be answered; each other one has its reason.
+    #[test]
+    fn the_program_takes_what_it_parses() {
+        let [node, cp, pdr, far] = PARTS;
+        let establishment = [node, cp, pdr, far].concat();
+        assert_eq!(not_for_program(&message(50, &establishment)), None);
+        assert_eq!(not_for_program(&message(54, &[])), None);
+        let not_parsed = Some("not parsed: an IE, its place or its length");
+        assert_eq!(not_for_program(&message(50, &[node, cp, far, pdr].concat())), not_parsed);
+        let rules = Some("rules that it has not");
+        assert_eq!(not_for_program(&message(50, &[node, cp, pdr].concat())), rules);
+        assert_eq!(not_for_program(&message(54, cp)), rules);
+        assert_eq!(not_for_program(&message(52, &[])), rules);
+        assert_eq!(
+            not_for_program(&message(50, &[&establishment[..], &[0; 244]].concat())),
+            Some("longer than 255 octets")
+        );
+        assert_eq!(not_for_program(&[]), Some("header"));
+    }
 }

@@ -11,7 +11,7 @@ use crate::class::{
     Action, CpFSeid, Establishment, HEADER, Kind, Misfit, Modification, Peer, Request, TunnelRequest, fits,
 };
 use crate::config::{Config, INDEX_BITS, NotPossible};
-use crate::keys::{Collision, KeyTable, Owner};
+use crate::keys::{Collision, Key, KeyTable, Owner};
 use crate::reason::{Counters, Reason};
 use crate::rules::{Chosen, Rules};
 use crate::session::{Entries, Entry, State};
@@ -39,8 +39,6 @@ pub struct Accel {
     ues: KeyTable<u32>,
     teids: KeyTable<u32>,
     smfs: Smfs,
-    /// Keys of N4 that found no place.
-    missing_keys: u64,
     /// Prefixes of sessions of N4, each with its number of sessions: no UE here has an address of them.
     nets: Vec<(Ipv4Net, u32)>,
     /// The next index that [`Accel::sweep`] looks at.
@@ -152,7 +150,6 @@ impl Accel {
             ues: KeyTable::new(keys, seed.wrapping_add(1)),
             teids: KeyTable::new(keys, seed.wrapping_add(2)),
             smfs: Smfs::new(config.smfs),
-            missing_keys: 0,
             nets: Vec::new(),
             sweep: 0,
             counters: Counters::default(),
@@ -299,9 +296,6 @@ impl Accel {
         if !smf.is_open {
             return Err(Reason::Closed.into());
         }
-        if self.missing_keys > 0 {
-            return Err(Reason::KeysMissing.into());
-        }
         let mut rules = Rules::new(&self.config, request)?;
         if rules.ues().any(|ue| self.is_of_net(ue)) {
             return Err(Reason::Address.into());
@@ -309,6 +303,9 @@ impl Accel {
         let index = self.entries.peek_free().ok_or(Reason::Full)?;
         let ue = rules.downlink.map(|downlink| u32::from(downlink.ue));
         let teid = Some(rules.uplink.teid).filter(|_| rules.uplink.chosen == Chosen::BySmf);
+        if self.may_miss(Some(cp), ue, teid) {
+            return Err(Reason::KeysMissing.into());
+        }
         let (stale_ue, stale_teid) = (self.claimable_ue(ue)?, self.claimable_teid(teid)?);
         let expired = [stale_ue, stale_teid.filter(|_| stale_teid != stale_ue)];
         let generation = match teid {
@@ -352,7 +349,7 @@ impl Accel {
         let cp = entry.cp;
         let (after, end_marker) = rules.modified(&self.config, request).map_err(to_n4)?;
         let ue = after.downlink.filter(|_| rules.downlink.is_none()).map(|downlink| u32::from(downlink.ue));
-        if ue.is_some() && self.missing_keys > 0 {
+        if self.may_miss(None, ue, None) {
             return Err(to_n4(Reason::KeysMissing));
         }
         if after.ues().any(|ue| self.is_of_net(ue)) {
@@ -394,6 +391,13 @@ impl Accel {
         };
         let any = self.cps.touch(cp) | self.ues.touch(ue) | self.teids.touch(teid.map_or(0, Teid::value));
         std::hint::black_box(any);
+    }
+
+    /// N4 may have one of these keys, without a place for it here.
+    fn may_miss(&self, cp: Option<(u32, u64)>, ue: Option<u32>, teid: Option<u32>) -> bool {
+        cp.is_some_and(|cp| self.cps.may_miss(cp))
+            || ue.is_some_and(|ue| self.ues.may_miss(ue))
+            || teid.is_some_and(|teid| self.teids.may_miss(teid))
     }
 
     /// Nobody has the UE address, or a session that [`Accel::expire`] may remove.
@@ -536,7 +540,8 @@ impl Accel {
         let next = self.next_generation(index);
         (0..TEID_GENERATIONS).map(|step| (next + step) & GENERATION).find(|generation| {
             let teid = self.chosen_teid(index, *generation);
-            teid.is_some_and(|teid| self.teids.find(teid.value()).is_none())
+            let is_free = |teid| self.teids.find(teid).is_none() && !self.teids.may_miss(teid);
+            teid.is_some_and(|teid| is_free(teid.value()))
         })
     }
 
@@ -769,8 +774,8 @@ impl Accel {
         }
     }
 
-    /// A session of N4 has this key from now on. Without a place for it, no session is established here until it is
-    /// released. Returns a session that gives way, since its SMF has restarted.
+    /// A session of N4 has this key from now on. Without a place for it, no session is established here with a key of the same
+    /// places until it is released. Returns a session that gives way, since its SMF has restarted.
     ///
     /// # Errors
     /// A live session here has it.
@@ -779,23 +784,26 @@ impl Accel {
             return Err(Unavailable::Session(index));
         }
         let stale = |owner| if let Some(Owner::Session(index)) = owner { Some(index) } else { None };
-        let (placed, expired) = match key {
+        let expired = match key {
             Reservation::Cp(host, seid) => {
                 // Nothing is established here for another host.
                 let Some(smf) = self.smfs.by_host(host) else { return Ok(None) };
-                (self.cps.insert((smf.generation, seid.0), Owner::N4).is_ok(), None)
+                let key = (smf.generation, seid.0);
+                self.cps.insert(key, Owner::N4).unwrap_or_else(|Collision| self.cps.miss(key));
+                None
             }
             Reservation::Ue(ip) => {
                 let expired = stale(self.ues.find(ip.into()));
-                (claim(&mut self.ues, ip.into(), expired, Owner::N4).is_ok(), expired)
+                claim_for_n4(&mut self.ues, ip.into(), expired);
+                expired
             }
             Reservation::Teid(teid) => {
                 let expired = stale(self.teids.find(teid.value()));
-                (claim(&mut self.teids, teid.value(), expired, Owner::N4).is_ok(), expired)
+                claim_for_n4(&mut self.teids, teid.value(), expired);
+                expired
             }
         };
         expired.into_iter().for_each(|session| self.expire(session));
-        self.missing_keys += u64::from(!placed);
         Ok(expired)
     }
 
@@ -828,16 +836,14 @@ impl Accel {
     /// A session of N4 no longer has this key. N4 keeps a CP F-SEID as long as it may repeat the response to the request
     /// that established the session: until then, the same request is none for a new session here.
     pub fn unreserve(&mut self, key: Reservation) {
-        let was_there = match key {
-            Reservation::Cp(host, seid) => match self.smfs.by_host(host) {
-                Some(smf) => self.cps.remove((smf.generation, seid.0), Owner::N4),
-                None => return,
-            },
-            Reservation::Ue(ip) => self.ues.remove(ip.into(), Owner::N4),
-            Reservation::Teid(teid) => self.teids.remove(teid.value(), Owner::N4),
-        };
-        if !was_there {
-            self.missing_keys = self.missing_keys.saturating_sub(1);
+        match key {
+            Reservation::Cp(host, seid) => {
+                if let Some(smf) = self.smfs.by_host(host) {
+                    release(&mut self.cps, (smf.generation, seid.0));
+                }
+            }
+            Reservation::Ue(ip) => release(&mut self.ues, ip.into()),
+            Reservation::Teid(teid) => release(&mut self.teids, teid.value()),
         }
     }
 }
@@ -922,7 +928,19 @@ fn claim(table: &mut KeyTable<u32>, key: u32, stale: Option<u32>, owner: Owner) 
     }
 }
 
-/// The reverse.
+/// The same for N4, which has the key even without a place.
+fn claim_for_n4(table: &mut KeyTable<u32>, key: u32, stale: Option<u32>) {
+    claim(table, key, stale, Owner::N4).unwrap_or_else(|Collision| table.miss(key));
+}
+
+/// N4 has a key no longer.
+fn release<K: Key>(table: &mut KeyTable<K>, key: K) {
+    if !table.remove(key, Owner::N4) {
+        table.no_longer_miss(key);
+    }
+}
+
+/// The reverse of [`claim`].
 fn unclaim(table: &mut KeyTable<u32>, key: u32, stale: Option<u32>, owner: Owner) {
     match stale {
         Some(stale) if table.pass(key, owner, Owner::Session(stale)) => {}

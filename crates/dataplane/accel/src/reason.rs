@@ -32,7 +32,7 @@ pub enum Reason {
     Full,
     /// A key finds no place in its table.
     Collision,
-    /// Keys of sessions at N4 found no place, so that nobody here knows them.
+    /// A key may be that of a session at N4 which found no place.
     KeysMissing,
     /// The session is not here, or not the sender's.
     Session,

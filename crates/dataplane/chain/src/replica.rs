@@ -30,6 +30,16 @@ struct Record<S, A> {
     answered: Vec<(u32, A)>,
     /// All members have this version, and a joining member that the tail has reported as ready.
     acknowledged: bool,
+    /// How many of the last responses this member has not sent, nor learnt that the tail has.
+    owed: usize,
+}
+
+impl<S, A> Record<S, A> {
+    /// The requests whose responses are owed; at least the last one.
+    fn owed(&self) -> impl Iterator<Item = u32> {
+        let answered = self.answered.len().saturating_sub(self.owed.max(1));
+        self.answered.iter().skip(answered).map(|(sequence, _)| *sequence)
+    }
 }
 
 /// The sessions that a joining member has not acknowledged.
@@ -162,7 +172,7 @@ impl<M: Machine> Replica<M> {
                 self.transfer = Some(Transfer { to, has_begun: false, missing, is_ready: false });
             }
             // What the next member had not acknowledged is complete here now. A member that has joined has what the tail
-            // had answered, and the rest comes again.
+            // had answered, and answers what waited for it; the rest comes again.
             for key in &self.unacknowledged() {
                 let last = self.last_request(key).filter(|_| !has_joined);
                 self.complete(key, last, &mut out);
@@ -195,6 +205,7 @@ impl<M: Machine> Replica<M> {
         let Executed { state, answer } =
             self.machine.execute(key, before.and_then(|record| record.state.as_ref()), operation);
         let mut answered = before.map_or_else(Vec::new, |record| record.answered.clone());
+        let owed = before.map_or(0, |record| record.owed) + 1;
         if answered.len() == OPEN_REQUESTS {
             let unrepeated = answered.iter().position(|(_, answer)| self.machine.is_unrepeated(answer));
             answered.remove(unrepeated.unwrap_or(0));
@@ -202,7 +213,8 @@ impl<M: Machine> Replica<M> {
         answered.push((sequence, answer));
         self.made += 1;
         let version = Version { epoch: self.configuration.epoch, number: self.made };
-        self.records.insert(key.clone(), Record { version, state, answered, acknowledged: false });
+        let owed = owed.min(answered.len());
+        self.records.insert(key.clone(), Record { version, state, answered, acknowledged: false, owed });
         self.pass_on(key, Some(sequence), &mut out);
         Ok(out)
     }
@@ -238,8 +250,11 @@ impl<M: Machine> Replica<M> {
 
     /// Forgets a deleted session, and the responses to its last requests. Call it for each member once no repeated request
     /// and no message of the session can arrive any more. No effect on a session that exists, or whose deletion is not
-    /// acknowledged.
+    /// acknowledged, also by a joining member: that may have the session.
     pub fn forget(&mut self, key: &M::Key) {
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.missing.contains(key)) {
+            return;
+        }
         if self.records.get(key).is_some_and(|record| record.state.is_none() && record.acknowledged) {
             self.records.remove(key);
         }
@@ -267,16 +282,26 @@ impl<M: Machine> Replica<M> {
     /// The state of a session from the previous member.
     fn update(&mut self, update: &Update<M::Key, M::State, M::Answer>, out: &mut Vec<OutputOf<M>>) {
         let key = &update.key;
-        let known = self.records.get(key).map(|record| record.version);
+        let before = self.records.get(key);
+        let known = before.map(|record| record.version);
         if known.is_some_and(|known| known > update.version) {
             return;
         }
         if known != Some(update.version) {
+            // Requests of which this member hears for the first time: an update may have come before an earlier one. The tail has
+            // answered those of which a joining member hears, unless it says that it waits for that member.
+            let is_known = |(sequence, _): &&(u32, M::Answer)| {
+                before.is_some_and(|record| record.answered.iter().any(|(known, _)| known == sequence))
+            };
+            let new = update.answered.iter().rev().take_while(|answer| !is_known(answer)).count();
+            let owed = new + before.map_or(0, |record| record.owed);
+            let is_told = self.configuration.joining == Some(self.member) && update.respond_to.is_none();
             let record = Record {
                 version: update.version,
                 state: update.state.clone(),
                 answered: update.answered.clone(),
                 acknowledged: false,
+                owed: if is_told { 0 } else { owed.min(update.answered.len()) },
             };
             self.records.insert(key.clone(), record);
         }
@@ -300,7 +325,8 @@ impl<M: Machine> Replica<M> {
                 transfer.missing.insert(key.clone());
             }
             if transfer.missing.contains(key) {
-                self.send(to, key, None, out);
+                let waits = self.last_request(key).filter(|_| is_ready);
+                self.send(to, key, waits, out);
                 if is_ready {
                     return;
                 }
@@ -309,14 +335,16 @@ impl<M: Machine> Replica<M> {
         self.complete(key, respond_to, out);
     }
 
-    /// All members have the state of a session: the tail responds, and acknowledges.
+    /// All members have the state of a session: the tail responds, also to requests to which it did not yet, and acknowledges.
     fn complete(&mut self, key: &M::Key, respond_to: Option<u32>, out: &mut Vec<OutputOf<M>>) {
         let Some(record) = self.records.get_mut(key) else { return };
         record.acknowledged = true;
         let version = record.version;
-        let answer = |sequence| record.answered.iter().find(|(known, _)| *known == sequence);
-        if let Some((sequence, answer)) = respond_to.and_then(answer) {
-            out.push(Output::Answer { key: key.clone(), sequence: *sequence, answer: answer.clone() });
+        let told = record.answered.len() - std::mem::take(&mut record.owed).min(record.answered.len());
+        for (at, (sequence, answer)) in record.answered.iter().enumerate() {
+            if at >= told || Some(*sequence) == respond_to {
+                out.push(Output::Answer { key: key.clone(), sequence: *sequence, answer: answer.clone() });
+            }
         }
         let message = self.acknowledgement(key, version);
         out.extend(self.previous().map(|to| Output::Send { to, message }));
@@ -333,6 +361,7 @@ impl<M: Machine> Replica<M> {
             return;
         };
         if next == Some(from) {
+            record.owed = 0;
             if !std::mem::replace(&mut record.acknowledged, true) {
                 let message = self.acknowledgement(key, version);
                 out.extend(self.previous().map(|to| Output::Send { to, message }));
@@ -367,17 +396,18 @@ impl<M: Machine> Replica<M> {
         }
     }
 
-    /// Sends what the next member, or a joining one, has not acknowledged. The response to the last request may have been
+    /// Sends what the next member, or a joining one, has not acknowledged. The responses to the last requests may have been
     /// lost with it.
     fn send_missing(&self, out: &mut Vec<OutputOf<M>>) {
         if let Some(next) = self.next() {
-            for key in self.unacknowledged() {
-                self.send(next, &key, self.last_request(&key), out);
+            for (key, record) in self.records.iter().filter(|(_, record)| !record.acknowledged) {
+                record.owed().for_each(|sequence| self.send(next, key, Some(sequence), out));
             }
         }
         if let Some(transfer) = &self.transfer {
             for key in &transfer.missing {
-                self.send(transfer.to, key, None, out);
+                let waits = transfer.is_ready && !self.is_acknowledged(key);
+                self.send(transfer.to, key, self.last_request(key).filter(|_| waits), out);
             }
         }
     }

@@ -7,5 +7,6 @@ pub mod fallback;
 pub mod fig8;
 pub mod fig9;
 mod messages;
+mod software;
 mod switch;
 pub mod table1;

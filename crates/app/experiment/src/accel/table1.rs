@@ -7,6 +7,7 @@ use causeway_show::{Bar, Bars, Cell, Column, Progress, Table};
 use causeway_types::Seid;
 
 use super::messages::{DataPlane, Session, deletion, establishment, handover};
+use super::software;
 use super::switch::{Passage, on_wire, pass};
 use crate::ExperimentError;
 use crate::cli::Common;
@@ -110,7 +111,8 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
                 ),
             ),
             ("sessions", format!("one at a time, in {PLACES} places")),
-            ("passes", "one for an establishment or a modification, two for a deletion".into()),
+            ("passes", "one for each message that is answered, as in the P4 program (profile `accel`)".into()),
+            ("software", format!("measured elsewhere, no model time: {}", software::SOURCE)),
             ("messages", format!("{sessions} sessions, each message and answer of causeway-accel; IPv4, UDP, Ethernet around")),
             ("seed", common.seed.to_string()),
         ],
@@ -118,7 +120,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         table: table(&selected, &measured),
         notes: vec![
             "Rows of the paper were measured and include its load generator; rows of Causeway are model time of a switch alone, with the \
-             messages full at its port. In the P4 program (profile `accel`) deletions take one pass, and what goes to the software two. The paper does not say what bounds its 4,389,254 messages a second: \
+             messages full at its port. What goes to the software passes twice; no message of these rows does. The paper does not say what bounds its 4,389,254 messages a second: \
              neither its port nor a pipeline does."
                 .into(),
             "Packets: 40 Gbit/s are 12.1 million IMIX packets a second with GTP-U around (340 octets on average and 74 around), which bounds each design of \
@@ -177,6 +179,20 @@ fn table(rows: &[(&str, Workload)], measured: &[Measured]) -> Table {
             Cell::Missing,
         ]);
     }
+    for (what, rate, latency) in software::TABLE1 {
+        table.row([
+            format!("Causeway in software, measured elsewhere: {what}").into(),
+            Cell::Number(rate, 0),
+            Cell::Missing,
+            Cell::Number(latency, 0),
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
+            Cell::Missing,
+        ]);
+    }
     for ((name, _), measured) in rows.iter().zip(measured) {
         table.row([
             (*name).into(),
@@ -203,12 +219,12 @@ fn measure(workload: Workload, sessions: u32, seed: u64) -> Result<Measured, Exp
             Session { cp: u64::from(number) + 1, ue: Ipv4Addr::from(0x0b00_0000 + number), teid: None };
         let handovers = if workload == Workload::WithHandovers { 2 } else { 0 };
         for step in 0..handovers + 2 {
-            let (sent, passes_of_it) = if step == 0 {
-                (plane.send(establishment(&session), Seid(0)), 1)
+            let sent = if step == 0 {
+                plane.send(establishment(&session), Seid(0))
             } else if step <= handovers {
-                (plane.send(handover(number + step), plane.seid()), 1)
+                plane.send(handover(number + step), plane.seid())
             } else {
-                (plane.send(deletion(), plane.seid()), 2)
+                plane.send(deletion(), plane.seid())
             };
             let sent = match sent {
                 Ok(sent) => sent,
@@ -219,7 +235,7 @@ fn measure(workload: Workload, sessions: u32, seed: u64) -> Result<Measured, Exp
                 }
                 Err(other) => return Err(ExperimentError::NotAnswered(other)),
             };
-            let passage = Passage { request: on_wire(sent.0), answer: on_wire(sent.1), passes: passes_of_it };
+            let passage = Passage { request: on_wire(sent.0), answer: on_wire(sent.1), passes: 1 };
             passages.push(passage);
         }
     }

@@ -51,7 +51,7 @@ fn both_ways_of_counting_differ() {
         let found = outcome.table.rows.iter().position(|cells| is_it(&cells));
         found.unwrap_or_else(|| panic!("{design} {mix}"))
     };
-    let (theirs, ours) = (row("GTPOffload, Tofino", "E"), row("Causeway", "E"));
+    let (theirs, ours) = (row("GTPOffload, Tofino", "E"), row("Causeway, model", "E"));
     let times = |column: &str| number(&outcome, ours, column) / number(&outcome, theirs, column);
     assert!((times("full port") - 1.557).abs() < 0.01, "{outcome}");
     assert!(times("without loss") > 1000.0, "{outcome}");
@@ -70,7 +70,13 @@ fn the_port_bounds_messages() {
         assert!((39e9..=40.1e9).contains(&load), "{outcome}");
         assert!(number(&outcome, row, "PFCP latency") < 2.0, "{outcome}");
     }
-    assert!(number(&outcome, rows - 1, "passes") < number(&outcome, rows - 2, "passes"));
+    assert!((rows - 2..rows).all(|row| number(&outcome, row, "passes") == 1.0), "{outcome}");
+    // The software was measured elsewhere: it has no part in anything.
+    let software =
+        |cells: &&Vec<Cell>| cells[0].to_string().starts_with("Causeway in software, measured elsewhere");
+    let cells: Vec<_> = outcome.table.rows.iter().filter(software).collect();
+    assert!(cells.len() == 3 && cells.iter().all(|cells| cells[2] == Cell::Missing), "{outcome}");
+    assert_eq!(outcome.goals.len(), 2, "{outcome}");
 }
 
 // Input:  200 sessions with packets, each of which falls back once: under low and high load, all at once, and with a probe for the entry.
@@ -111,5 +117,5 @@ fn a_chain_keeps_what_it_acknowledged() {
     let failures = outcome.table.columns.iter().position(|column| column.name == "failures").unwrap();
     assert!(outcome.table.rows.iter().skip(3).all(|row| row[failures] != Cell::Count(0)), "{outcome}");
     let two = outcome.table.columns.iter().position(|column| column.name == "two answers").unwrap();
-    assert!(outcome.table.rows.iter().all(|row| row[two] == Cell::Count(0)), "{outcome}");
+    assert!(outcome.table.rows.iter().take(5).all(|row| row[two] == Cell::Count(0)), "{outcome}");
 }

@@ -7,6 +7,7 @@ use causeway_pfcp::*;
 use causeway_types::{NodeId as Node, Seid, Teid, Time};
 
 use crate::fixture::{Pace, Smf, TestN4, activation, config, establishment};
+use crate::sets::each_its_own;
 
 /// SEIDs of the data plane have 0xacce in these bits; its TEIDs begin at 1000.
 const NUMBERS: DataPlaneNumbers =
@@ -106,6 +107,29 @@ fn messages_wait_until_the_session_is_there() {
     n4.fail_next(ApplyError::UnknownSession(refused.seid));
     assert_eq!(n4.next(smf.addr).cause(), Cause::SessionContextNotFound);
     assert_eq!((n4.n4.session_count(), n4.plane.sessions(), n4.rest().tunnels), (0, 0, 0));
+}
+
+// Input:  a session of an SMF that belongs to a set; another SMF of the set modifies it, with its Node ID and F-SEID; the first one deletes it.
+// Output: accepted; the session belongs to the other SMF, under its SEID of the data plane.
+#[test]
+fn another_smf_of_the_set_takes_an_adopted_session() {
+    let (mut n4, mut one, mut two) = each_its_own(of_data_plane());
+    let (adopted, ..) = session(&mut one, 7);
+    let seid = adopted.seid;
+    n4.n4.adopt(n4.now, adopted).unwrap();
+    n4.drain();
+    let cp = causeway_types::FSeid { seid: Seid(700), addr: two.ip().into() };
+    let takeover = SessionModificationRequest {
+        cp_f_seid: Some(cp),
+        node_id: Some(two.node_id()),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(n4.ask(&mut two, Some(seid), takeover).cause(), Cause::RequestAccepted);
+    let view = n4.n4.session(seid).unwrap();
+    assert_eq!((view.node, view.cp), (&two.node(), cp));
+    let received = n4.ask(&mut one, Some(seid), SessionDeletionRequest::default());
+    assert_eq!((received.cause(), received.header.seid), (Cause::RequestAccepted, Some(Seid(700))));
+    assert!(!n4.plane.has(seid));
 }
 
 // Input:  a session twice; with a SEID that is none of the data plane's; of an SMF without an association; without the request that established it; a

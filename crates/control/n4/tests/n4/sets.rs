@@ -39,7 +39,7 @@ fn member(smf: &Smf) -> AssociationSetupRequest<'static> {
 }
 
 /// Two SMFs of one set, at .10 and .11, each with an association.
-fn each_its_own(config: Config) -> (TestN4, Smf, Smf) {
+pub(crate) fn each_its_own(config: Config) -> (TestN4, Smf, Smf) {
     let (mut n4, mut one, mut two) = (TestN4::with(config), Smf::new(10), Smf::new(11));
     for smf in [&mut one, &mut two] {
         let setup = member(smf);

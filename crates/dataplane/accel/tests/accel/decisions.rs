@@ -412,7 +412,7 @@ fn each_session_has_one_owner() {
 }
 
 // Input:  a session here, and one of N4 that wants its UE address, its TEID or its CP F-SEID.
-// Output: N4 is told to adopt it first. Keys of N4 that find no place stop establishments until they are released.
+// Output: N4 is told to adopt it first. Keys of N4 that find no place stop establishments with keys of their places until they are released.
 #[test]
 fn keys_have_one_owner() {
     let mut config = config();
@@ -425,7 +425,7 @@ fn keys_have_one_owner() {
     for key in [Reservation::Ue(asked.ue), Reservation::Teid(teid), Reservation::Cp(smf(0), Seid(asked.cp))] {
         assert_eq!(accel.reserve(key), Err(Unavailable::Session(index)));
     }
-    let ues: Vec<_> = (1..=8).map(|last| Reservation::Ue(Ipv4Addr::new(10, 46, 0, last))).collect();
+    let ues: Vec<_> = (1..=16).map(|last| Reservation::Ue(Ipv4Addr::new(10, 46, 0, last))).collect();
     ues.iter().for_each(|key| assert_eq!(accel.reserve(*key), Ok(None)));
     let next = Asked { f_teid: vec![5], ..another(&asked) };
     assert_eq!(reason(&mut accel, 0, &next.request(2)), Reason::KeysMissing);
@@ -601,4 +601,28 @@ fn a_deletion_may_name_the_cp_f_seid() {
     let (_, effect) =
         is_answered(&mut accel, 0, &datagram(DELETION, seid, 3, &asked.cp_f_seid())).expect("of the class");
     assert_eq!(effect, Effect::Remove { session: index });
+}
+
+// Input:  an SMF with a session here says that it belongs to a set. N4 adopts its session, then takes it out of the table. Requests of it and of another SMF
+//         of the set about that session, and for new ones; another SMF of the table.
+// Output: all requests of the set go to N4, which may give the session to any SMF of the set; nothing of it is left here. The other SMF is answered.
+#[test]
+fn smfs_of_a_set_are_n4s() {
+    let mut accel = accel();
+    let asked = Asked::default();
+    let (index, seid) = established(&mut accel, &asked, 1);
+    accel.set_open(smf(0), false);
+    assert_eq!(accel.adopt(index).map(|adopted| adopted.seid), Some(Seid(seid)));
+    accel.release(smf(0));
+    accel.set_others(true);
+    for number in [0, 2] {
+        let new = Asked { smf: number, ..another(&asked) };
+        assert_eq!(reason(&mut accel, number, &new.request(2)), Reason::Smf);
+        for (sequence, kind, body) in [(3, MODIFICATION, to_gnb(9, None)), (4, DELETION, Vec::new())] {
+            let request = datagram(kind, seid, sequence, &body);
+            assert_eq!(reason(&mut accel, number, &request), Reason::Session);
+        }
+    }
+    assert!(accel.is_empty());
+    established(&mut accel, &Asked { smf: 1, ..another(&asked) }, 5);
 }

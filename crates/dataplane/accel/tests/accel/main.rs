@@ -3,6 +3,7 @@
 mod both;
 mod decisions;
 mod equal;
+mod flood;
 mod no_allocation;
 mod p4;
 mod world;

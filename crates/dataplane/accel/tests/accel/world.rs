@@ -77,9 +77,14 @@ pub(crate) struct Control {
 impl Control {
     /// With the same two SMFs.
     pub(crate) fn new() -> Self {
+        Self::with_sessions(1000)
+    }
+
+    /// The same for this many sessions.
+    pub(crate) fn with_sessions(sessions: usize) -> Self {
         let mut config = N4Config::new(NodeId::Ip(UPF.into()), DualIp::from(UPF));
         config.heartbeat.interval = Span::ZERO;
-        config.limits.sessions = 1000;
+        config.limits.sessions = sessions;
         // Its own TEIDs are none that an SMF of these tests chooses.
         config.seed = 0x11 << 56;
         let mut control =

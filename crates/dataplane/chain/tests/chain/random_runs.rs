@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_chain::{Coordinator, Member, Message, OPEN_REQUESTS, Output, Replica};
+use causeway_chain::{Coordinator, Member, Message, OPEN_REQUESTS, Output, Replica, Update};
 use proptest::prelude::*;
 
 use crate::tokens::{Operation, Token, Tokens};
@@ -16,7 +16,11 @@ type Sent = (Member, Member, Message<u8, Token, Token>);
 
 /// What the SMF knows of a session: its requests by sequence number, with the responses.
 #[derive(Default)]
-struct Requests(Vec<(Operation, Option<Token>)>);
+struct Requests {
+    all: Vec<(Operation, Option<Token>)>,
+    /// It was deleted, and no request of it is repeated any more.
+    is_over: bool,
+}
 
 struct World {
     random: fastrand::Rng,
@@ -25,6 +29,9 @@ struct World {
     coordinator: Coordinator,
     network: Vec<Sent>,
     smf: BTreeMap<u8, Requests>,
+    /// How often the chain began again without sessions, and sessions that a member forgot.
+    begun: u32,
+    forgotten: u32,
 }
 
 impl World {
@@ -42,6 +49,8 @@ impl World {
             incarnation: 1,
             network: Vec::new(),
             smf: (0..SESSIONS).map(|session| (session, Requests::default())).collect(),
+            begun: 0,
+            forgotten: 0,
             coordinator,
         }
     }
@@ -53,7 +62,7 @@ impl World {
                 Output::Ready { epoch } => drop(self.coordinator.ready(epoch)),
                 Output::Answer { key, sequence, answer } => {
                     let requests = self.smf.get_mut(&key).unwrap();
-                    let (_, known) = &mut requests.0[sequence as usize];
+                    let (_, known) = &mut requests.all[sequence as usize];
                     assert!(known.is_none_or(|known| known == answer), "two responses to one request");
                     *known = Some(answer);
                 }
@@ -64,17 +73,20 @@ impl World {
     /// The SMF sends the request that it waits for to every member, or a new one.
     fn request(&mut self, session: u8, may_be_new: bool) {
         let requests = self.smf.get_mut(&session).unwrap();
-        if requests.0.last().is_none_or(|(_, answer)| answer.is_some()) {
+        if requests.is_over {
+            return;
+        }
+        if requests.all.last().is_none_or(|(_, answer)| answer.is_some()) {
             if !may_be_new {
                 return;
             }
             let operation = if self.random.u8(..3) == 0 { Operation::Delete } else { Operation::Put };
-            requests.0.push((operation, None));
+            requests.all.push((operation, None));
         }
         // Now and then an old one, which a network repeats.
         let back = if self.random.u8(..4) == 0 { self.random.usize(..OPEN_REQUESTS) } else { 0 };
-        let sequence = (requests.0.len() - 1).saturating_sub(back);
-        let operation = requests.0[sequence].0;
+        let sequence = (requests.all.len() - 1).saturating_sub(back);
+        let operation = requests.all[sequence].0;
         for node in 0..self.replicas.len() {
             let Some(replica) = &mut self.replicas[node] else { continue };
             let member = replica.member();
@@ -105,7 +117,7 @@ impl World {
         let outputs = replica.configure(&configuration);
         self.carry_out(member, outputs);
         if is_out {
-            self.coordinator.join(member);
+            self.join(member);
         }
     }
 
@@ -115,14 +127,14 @@ impl World {
         self.carry_out(member, outputs);
     }
 
-    /// A member fails, if another one remains in the chain.
+    /// A member fails, if another one remains in the chain, and rarely the last one.
     fn crash(&mut self, node: usize) {
         let members = &self.coordinator.configuration().members;
         let lives = |member: &&Member| {
             let replica = self.replicas[usize::from(member.node)].as_ref();
             usize::from(member.node) != node && replica.is_some_and(|it| it.member() == **member)
         };
-        if members.iter().any(|member| lives(&member)) {
+        if members.iter().any(|member| lives(&member)) || self.random.u8(..8) == 0 {
             self.replicas[node] = None;
         }
     }
@@ -132,7 +144,39 @@ impl World {
             self.incarnation += 1;
             let member = Member::new(node as u16, self.incarnation);
             self.replicas[node] = Some(Replica::new(member, Tokens::new(member)));
+            self.join(member);
+        }
+    }
+
+    /// A member without sessions asks to join. The last one of the chain begins again: SMFs see a restart.
+    fn join(&mut self, member: Member) {
+        if self.coordinator.begin_again(member) {
+            self.begun += 1;
+            self.smf.values_mut().for_each(|requests| *requests = Requests::default());
+        } else {
             self.coordinator.join(member);
+        }
+    }
+
+    /// The coordinator fails, and goes on with its file.
+    fn restart_coordinator(&mut self) {
+        self.coordinator = Coordinator::from_configuration(self.coordinator.configuration().clone());
+    }
+
+    /// The SMF repeats no request of a session that it has deleted; a member forgets it, when no message about it is under way.
+    fn forget(&mut self, session: u8) {
+        let node = self.random.usize(..self.replicas.len());
+        let requests = self.smf.get_mut(&session).unwrap();
+        requests.is_over |= matches!(requests.all.last(), Some((Operation::Delete, Some(_))));
+        let is_about = |(.., message): &Sent| match message {
+            Message::Update(Update { key, .. }) | Message::Acknowledge { key, .. } => *key == session,
+            Message::Joining { .. } => false,
+        };
+        if requests.is_over && !self.network.iter().any(is_about) {
+            let Some(replica) = &mut self.replicas[node] else { return };
+            let before = replica.len();
+            replica.forget(&session);
+            self.forgotten += u32::from(replica.len() < before);
         }
     }
 
@@ -152,7 +196,11 @@ impl World {
             35 => self.crash(node),
             36..=37 => self.restart(node),
             38 => drop(self.replicas[node].is_none() && self.coordinator.failed(node as u16)),
-            _ => {}
+            _ if self.random.bool() => self.restart_coordinator(),
+            _ => {
+                let session = self.random.u8(..SESSIONS);
+                self.forget(session);
+            }
         }
     }
 
@@ -176,10 +224,10 @@ impl World {
         assert_eq!(configuration.members.len(), usize::from(NODES), "{configuration:?}");
         let mut expected = BTreeMap::new();
         for (session, requests) in &self.smf {
-            for (sequence, (_, answer)) in requests.0.iter().enumerate() {
+            for (sequence, (_, answer)) in requests.all.iter().enumerate() {
                 assert!(answer.is_some(), "request {sequence} of session {session} has no response");
             }
-            if let Some((Operation::Put, Some(token))) = requests.0.last() {
+            if let Some((Operation::Put, Some(token))) = requests.all.last() {
                 expected.insert(*session, *token);
             }
         }
@@ -194,14 +242,71 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    // Input:  random requests, lost, repeated and reordered messages, failures and returns; then no more of these.
+    // Input:  random requests, lost, repeated and reordered messages, failures and returns, also of the last member, restarts of the coordinator, deleted sessions
+    //         that members forget; then no more of these.
     // Output: each request is answered once, however often it is repeated; all members have the sessions that the last
-    //         responses imply.
+    //         responses imply. Where the last member failed, the chain begins again, without sessions.
     #[test]
     fn all_is_answered_and_equal_in_the_end(seed: u64) {
         let mut world = World::new(seed);
         (0..STEPS).for_each(|_| world.step());
         world.repair();
         world.check();
+    }
+}
+
+// Input:  400 such runs with given seeds.
+// Output: the same; chains have begun again, and sessions were forgotten, in many of them.
+#[test]
+fn chains_begin_again_and_forget() {
+    let (mut begun, mut forgotten) = (0, 0);
+    for seed in 0..400 {
+        let mut world = World::new(seed);
+        (0..STEPS).for_each(|_| world.step());
+        world.repair();
+        world.check();
+        (begun, forgotten) = (begun + world.begun, forgotten + world.forgotten);
+    }
+    assert!(begun > 40 && forgotten > 40, "{begun} {forgotten}");
+}
+
+// Input:  an SMF has three requests of a session open; their updates come in any order, or only one of them, perhaps that of a repeated older request.
+// Output: the tail responds to each of the three, whatever comes first; nothing is left that an audit would have to answer.
+#[test]
+fn an_update_answers_all_requests_in_it() {
+    let members = [Member::new(0, 1), Member::new(1, 1)];
+    let coordinator = Coordinator::new(members.into());
+    for (number, repeated) in [(2, None), (2, Some(0)), (1, None), (0, Some(2))] {
+        let [mut head, mut tail] = members.map(|member| Replica::new(member, Tokens::new(member)));
+        for replica in [&mut head, &mut tail] {
+            replica.configure(coordinator.configuration());
+        }
+        let mut updates = Vec::new();
+        for sequence in 0..3 {
+            updates.push(head.request(&1, sequence, &Operation::Put).unwrap());
+        }
+        if let Some(sequence) = repeated {
+            updates[number] = head.request(&1, sequence, &Operation::Put).unwrap();
+        }
+        let mut answered = std::collections::BTreeSet::new();
+        let mut deliver = |outputs: Vec<Output<u8, Token, Token>>, head: &mut Replica<Tokens>| {
+            for output in outputs {
+                let Output::Send { message, .. } = output else { panic!("{output:?}") };
+                for output in tail.receive(members[0], &message) {
+                    match output {
+                        Output::Answer { sequence, .. } => drop(answered.insert(sequence)),
+                        Output::Send { message, .. } => {
+                            assert!(head.receive(members[1], &message).is_empty())
+                        }
+                        Output::Ready { .. } => panic!("nobody joins"),
+                    }
+                }
+            }
+        };
+        deliver(updates.swap_remove(number), &mut head);
+        let again = head.audit();
+        deliver(again, &mut head);
+        assert_eq!(answered.into_iter().collect::<Vec<_>>(), [0, 1, 2], "update {number}, {repeated:?}");
+        assert!(head.is_acknowledged(&1) && head.audit().is_empty());
     }
 }

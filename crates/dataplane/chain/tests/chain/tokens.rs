@@ -1,11 +1,15 @@
 //! An application whose responses show which member executed a request, and when.
 
+use std::collections::BTreeMap;
+
 use causeway_chain::{Executed, Machine, Member};
 
 /// Identifies one execution of a request, as an F-TEID does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Token {
     pub(crate) head: Member,
+    pub(crate) session: u8,
+    /// Of the requests of this session that the head has executed.
     pub(crate) number: u32,
 }
 
@@ -21,12 +25,13 @@ pub(crate) enum Operation {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Tokens {
     head: Member,
-    made: u32,
+    /// By session, so that the order of requests of different sessions makes no other state.
+    made: BTreeMap<u8, u32>,
 }
 
 impl Tokens {
     pub(crate) const fn new(head: Member) -> Self {
-        Self { head, made: 0 }
+        Self { head, made: BTreeMap::new() }
     }
 }
 
@@ -36,9 +41,10 @@ impl Machine for Tokens {
     type State = Token;
     type Answer = Token;
 
-    fn execute(&mut self, _: &u8, _: Option<&Token>, operation: &Operation) -> Executed<Token, Token> {
-        self.made += 1;
-        let token = Token { head: self.head, number: self.made };
+    fn execute(&mut self, key: &u8, _: Option<&Token>, operation: &Operation) -> Executed<Token, Token> {
+        let made = self.made.entry(*key).or_default();
+        *made += 1;
+        let token = Token { head: self.head, session: *key, number: *made };
         Executed { state: (*operation == Operation::Put).then_some(token), answer: token }
     }
 }

@@ -8,10 +8,12 @@
 //! The entry has numbers of policies. [`Fallback`] knows the messages that were admitted under them, and makes the messages again that the
 //! session had. The data plane of `causeway-accel` says which session follows from them: what N4 adopts, before it gets the frame.
 //!
-//! UE addresses have one owner, too: a session that N4 establishes itself takes the index of its UE from the switch
-//! ([`Sessions::take`](super::Sessions::take), [`Fallback::take`]), so that its packets come to the software.
+//! UE addresses have one owner, too: a session that N4 establishes itself takes the index of its UE from the switch, so that its packets
+//! come to the software. The control plane cannot read and write a cell in one access. So it [claims](Fallback::claim) the index by a
+//! message through the switch: a session that is there comes with it; where none is, one of the control plane begins, which
+//! nobody else can end. Both happen in one pass, and only if the session is still as it was read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use causeway_accel::switch::{Fields, parse};
@@ -21,7 +23,7 @@ use causeway_packet::{IpProtocol, Ipv4, Udp};
 use causeway_types::{Seid, Teid, Time};
 use thiserror::Error;
 
-use super::{Entry, LIVE, OF_SOFTWARE, Tables, accepted, numbers};
+use super::{Entry, LIVE, OF_SOFTWARE, Tables, accepted, finished, numbers};
 
 /// EtherType of frames of the CPU port, and the code of what this module is for (`p4/README.md`).
 const ETHERTYPE_CPU: [u8; 2] = [0x88, 0xb5];
@@ -41,8 +43,12 @@ const ANY_TIME: Time = Time::from_secs(0);
 /// The EtherType of IPv4, and the port of PFCP.
 const IPV4: [u8; 2] = [8, 0];
 const PFCP: u16 = 8805;
+/// The source port of claims in the name of an SMF: no answer could be sent there, so that no SMF uses it.
+const NO_PORT: u16 = 0;
 /// Octets of a PFCP header with a SEID.
 const HEADER: usize = 16;
+/// Where the UPF's SEID is in the switch's answer to an establishment.
+const UP_SEID: usize = HEADER + 19;
 
 /// What has come from the switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +65,8 @@ pub struct Punted {
     /// The index of a session that the switch began for a late repetition of the establishment of one that has ended: there is none.
     /// The control plane releases it at once ([`Fallback::ended`]).
     pub void: Option<u32>,
+    /// The frame is a [claim](Fallback::claim) of the control plane: nobody else gets it.
+    pub is_claim: bool,
 }
 
 /// Why the software cannot take a frame, or a session.
@@ -116,6 +124,11 @@ pub struct Fallback {
     /// Indexes of the software.
     held: BTreeMap<u32, Held>,
     sequence: u32,
+    /// The host and the number under which the control plane claims indexes.
+    own: Option<(Ipv4Addr, u16)>,
+    claims: u32,
+    /// Indexes that are claimed, of which no state was to be written since.
+    claimed: BTreeSet<u32>,
 }
 
 /// An index of the software.
@@ -152,12 +165,21 @@ impl Fallback {
             smfs: BTreeMap::new(),
             held: BTreeMap::new(),
             sequence: 0,
+            own: None,
+            claims: 0,
+            claimed: BTreeSet::new(),
         })
     }
 
     /// An SMF has this number in the switch ([`Tables::set_smf`]); its numbers of before stay known, for their sessions may still come.
     pub fn set_smf(&mut self, host: Ipv4Addr, node: Ipv4Addr, number: u16) {
         self.smfs.insert(number, [host, node]);
+    }
+
+    /// The control plane claims indexes from this host, which no SMF has. It has this number in the switch, and [`Fallback::claim`] is
+    /// a message that was admitted there, without a row that lets packets leave.
+    pub fn set_own(&mut self, host: Ipv4Addr, number: u16) {
+        self.own = Some((host, number));
     }
 
     /// A message with these IEs was admitted under the number of a policy ([`Tables::admit`]).
@@ -196,6 +218,17 @@ impl Fallback {
             rest = behind;
         }
         let request = Some(rest).filter(|_| head[FOLLOWS..HEAD] == IPV4).and_then(Request::of);
+        let is_own = |request: &Request<'_>| {
+            request.from.port() == NO_PORT || self.own.is_some_and(|(host, _)| *request.from.ip() == host)
+        };
+        let is_claim = request.as_ref().is_some_and(is_own);
+        if let Some(claimed) = entry.take_if(|entry| self.is_own_number(entry.state)) {
+            // The answer to the claim says that the software has the index. Only if that was lost, another claim comes with this.
+            if is_claim {
+                let (generation, session) = (generation(claimed.state), None);
+                self.held.entry(claimed.index).or_insert(Held { generation, session, former: None });
+            }
+        }
         let mut session = entry.map(|entry| self.take(tables, &entry)).transpose()?.map(Box::new);
         let (mut answer, mut void) = (None, None);
         if let (Some(entry), Some(request)) = (&entry, &request)
@@ -208,17 +241,24 @@ impl Fallback {
             answer = self.repeated(tables, request);
         }
         let frame = [&head[..12], &head[FOLLOWS..HEAD], rest].concat();
-        Ok(Punted { port: u16::from_be_bytes([head[PORT], head[PORT + 1]]), session, frame, answer, void })
+        let port = u16::from_be_bytes([head[PORT], head[PORT + 1]]);
+        Ok(Punted { port, session, frame, answer, void, is_claim })
     }
 
-    /// The answer to a request that repeats the last one that the switch has answered for a session of the software, or the establishment of
-    /// one that has ended.
+    /// The answer to a request that repeats the last one that the switch has answered for a session of the software, or the establishment or the
+    /// deletion of one that has ended.
     fn repeated(&self, tables: &Tables, request: &Request<'_>) -> Option<Vec<u8>> {
         if request.message == 50 {
             let place = tables.place(parse(request.ies).fields.get("ue") as u32)?;
             return request.repeats_establishment_of(tables, self.held.get(&place)?.former.as_ref()?);
         }
-        let Taken { seid, cp, last } = self.held.get(&request.seid[1])?.session?;
+        let held = self.held.get(&request.seid[1])?;
+        if let Some(former) = held.former.filter(|_| request.message == 54) {
+            let is_it = request.word(tables) == former.last && former.last != former.origin;
+            let cp = [(former.cp >> 32) as u32, former.cp as u32];
+            return is_it.then(|| accepted(55, request.number, cp));
+        }
+        let Taken { seid, cp, last } = held.session?;
         let is_it = request.message == 52 && request.seid == seid && Some(request.word(tables)) == last;
         is_it.then(|| accepted(53, request.number, cp))
     }
@@ -266,19 +306,75 @@ impl Fallback {
         Ok(adopted)
     }
 
-    /// The software takes an index in which the switch has no session, for one of its own with that UE address. The entry is that of the last
-    /// session that was there ([`Sessions::take`](super::Sessions::take)).
+    /// A message, with its source, by which the control plane takes an index of which it has [read](super::Sessions::read) this. It gives
+    /// it to the switch as it gives it frames for networks. A session that is there comes to the software with it, as with
+    /// any message that the switch does not answer. Where there is none, the switch answers ([`Fallback::claimed`]). If it comes
+    /// alone ([`Punted::is_claim`]), and the software does not have the index, the index has changed since it was read: it is read and
+    /// claimed again. `None`: the control plane has no host, the index no UE address, or the session no SMF.
+    pub fn claim(&mut self, tables: &Tables, read: &Entry) -> Option<(SocketAddrV4, Vec<u8>)> {
+        let (host, _) = self.own?;
+        let ue = tables.address(read.index)?;
+        self.claims = (self.claims + 1) & 0x00ff_ffff;
+        self.claimed.insert(read.index);
+        let number = self.claims << 8;
+        if read.is_live() && !self.is_own_number(read.state) {
+            // As from the SMF of the session, with nothing that the switch could do.
+            let smf = read.state as u16;
+            let [seid, _] = numbers(read.state, smf.into(), read.index);
+            let [smf_host, _] = *self.smfs.get(&smf)?;
+            return Some((
+                SocketAddrV4::new(smf_host, NO_PORT),
+                finished(52, number, [seid, read.index], &[]),
+            ));
+        }
+        let ie =
+            |ie: u16, value: &[u8]| [&ie.to_be_bytes(), &(value.len() as u16).to_be_bytes(), value].concat();
+        let far = ie(108, &[0, 0, 0, 1]);
+        let pdi = [ie(20, &[0]), ie(21, &[5]), ie(93, &[&[2][..], &ue.octets()].concat())].concat();
+        let pdr = [ie(56, &[0, 1]), ie(29, &[0, 0, 0, 1]), ie(2, &pdi), ie(95, &[0]), far.clone()].concat();
+        let far = [far, ie(44, &[1]), ie(4, &ie(42, &[1]))].concat();
+        let cp = [&[2, 0, 0, 0, 0][..], &self.claims.to_be_bytes(), &host.octets()].concat();
+        let node = [&[0][..], &host.octets()].concat();
+        let ies = [ie(60, &node), ie(57, &cp), ie(1, &pdr), ie(3, &far)].concat();
+        Some((SocketAddrV4::new(host, PFCP), finished(50, number, [0, 0], &ies)))
+    }
+
+    /// The switch has answered the claim of an index of which the control plane had read this: from now on the software has the index.
+    /// Returns what the control plane writes into the state: then packets and messages of the UE come to the software.
     ///
     /// # Errors
-    /// The software has the index already.
-    pub fn take_place(&mut self, entry: &Entry) -> Result<(), HandoverError> {
-        let index = entry.index;
-        if self.has(index) {
-            return Err(HandoverError::SecondOwner { index });
+    /// The answer is none to such a claim.
+    pub fn claimed(&mut self, read: &Entry, answer: &[u8]) -> Result<[u32; 2], HandoverError> {
+        let seid =
+            answer.get(UP_SEID..).and_then(|octets| octets.first_chunk()).ok_or(HandoverError::Frame)?;
+        let seid = u64::from_be_bytes(*seid);
+        let (index, generation) = (seid as u32, (seid >> 48) as u16 & 0x7fff);
+        if index != read.index || read.is_live() {
+            return Err(HandoverError::Frame);
         }
-        let (generation, former) = (generation(entry.state), Some(*entry));
+        // No session has begun since it was read: the last one that was there may be asked for again.
+        let is_next = self::generation(read.state).wrapping_add(1) == generation;
+        let former = Some(*read).filter(|_| is_next);
+        self.claimed.remove(&index);
+        // A message about the UE may have come by the CPU port before the answer.
         self.held.insert(index, Held { generation, session: None, former });
-        Ok(())
+        Ok([OF_SOFTWARE, 0])
+    }
+
+    /// A claim has come alone, for the switch gives no generation any more to the sessions of this index: the software has it. False: that is
+    /// not so, or the index was released since it was claimed.
+    pub fn is_used_up(&mut self, read: &Entry) -> bool {
+        let is_it = self.claimed.remove(&read.index) && read.state & (LIVE | OF_SOFTWARE) == OF_SOFTWARE;
+        if is_it {
+            let held = Held { generation: generation(read.state), session: None, former: None };
+            self.held.entry(read.index).or_insert(held);
+        }
+        is_it
+    }
+
+    /// The session of this state is one of the control plane's.
+    fn is_own_number(&self, state: u32) -> bool {
+        self.own.is_some_and(|(_, number)| state as u16 == number)
     }
 
     /// The session whose messages are made again; `None`: one of them is not answered.
@@ -337,6 +433,7 @@ impl Fallback {
     /// state ([`Sessions::states`](super::Sessions::states)), so that the switch may use the index again. `None`: it is not the software's.
     pub fn ended(&mut self, index: u32) -> Option<[u32; 2]> {
         let held = self.held.remove(&index)?;
+        self.claimed.remove(&index);
         Some([u32::from(held.generation) << 16, 0])
     }
 }

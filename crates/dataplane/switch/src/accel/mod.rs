@@ -14,7 +14,7 @@ use causeway_types::Ipv4Net;
 
 use crate::driver::Program;
 use crate::model::State;
-use crate::model::register::{RegisterError, Side};
+use crate::model::register::{RegisterAction, RegisterError, Side};
 
 mod actions;
 mod entry;
@@ -452,16 +452,27 @@ impl Sessions {
         [u32::from(generation & 0x7fff) << 16, 0]
     }
 
-    /// The control plane takes an index, with the session that is there, as a message for the software does. Returns the entry of that
-    /// session, or, not [live](Entry::is_live), of the last one that was there. On a switch this is two accesses of the control plane,
-    /// between which a message may come; here it is one step.
-    ///
-    /// # Errors
-    /// An access that no switch can make: never.
-    pub fn take(&self, state: &mut State, index: u32) -> Result<Option<Entry>, RegisterError> {
-        state.begin_pass(Side::Ingress);
-        let before = state.access(&self.actions.read_state, index, [0; 2])?;
-        self.second(state, Second::of(Some((index, before))))
+    /// What the control plane reads of an index, the state first: one access for each register, between which messages may come. With
+    /// [`Fallback::claimed`] it learns whether any has changed something. `None`: there is no such index.
+    pub fn read(&self, state: &State, index: u32) -> Option<Entry> {
+        let actions = &self.actions;
+        let cell = |action: &RegisterAction| Some(state.register(action.register(), index)?[0]);
+        let peer = (cell(&actions.get_peer_teid)?, Ipv4Addr::from(cell(&actions.get_peer_host)?));
+        let downlink_policy = cell(&actions.get_downlink)? as u16;
+        Some(Entry {
+            index,
+            state: cell(&actions.read_state)?,
+            is_noted: false,
+            is_unmade: false,
+            cp: u64::from(cell(&actions.get_cp_high)?) << 32 | u64::from(cell(&actions.get_cp_low)?),
+            origin: cell(&actions.get_origin)?,
+            last: cell(&actions.read_request)?,
+            uplink_policy: cell(&actions.get_uplink)? as u16,
+            downlink_policy,
+            fars: [cell(&actions.get_uplink_far)? as u16, cell(&actions.get_downlink_far)? as u16],
+            downlink_action: cell(&actions.get_action)? as u8,
+            peer: Some(peer).filter(|_| cell(&actions.get_has_peer) == Some(1) && downlink_policy != 0),
+        })
     }
 
     /// The register of states, for the control plane.

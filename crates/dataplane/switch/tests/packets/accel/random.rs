@@ -21,6 +21,9 @@ use crate::bmv2::{is_inside, run_inside};
 pub(super) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(super) const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
 const NOW: Time = Time::from_secs(1_700_000_000);
+/// The control plane, for its claims.
+pub(super) const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 30);
+pub(super) const OWN_NUMBER: u16 = 0xffff;
 /// The last index, so that both ends of the arrays are in use.
 const LAST: u32 = SESSIONS as u32 - 1;
 
@@ -88,7 +91,7 @@ impl Counts {
     }
 }
 
-fn endpoints() -> LocalEndpoints {
+pub(super) fn endpoints() -> LocalEndpoints {
     LocalEndpoints {
         gtpu: vec![LocalEndpoint { addr: N3.into(), network_instance: None }],
         networks: ["internet", "ims"].map(NetworkInstance::new).into(),
@@ -97,7 +100,7 @@ fn endpoints() -> LocalEndpoints {
     }
 }
 
-fn capabilities() -> Capabilities {
+pub(super) fn capabilities() -> Capabilities {
     Capabilities { outer_ipv6: false, ..Capabilities::all(100_000, 16) }
 }
 
@@ -155,6 +158,11 @@ impl World {
         let mut world = Self::new(seed, false);
         let software = Software::new(NOW, &endpoints(), &capabilities());
         world.software = Some(Box::new(software));
+        world.switch.set_smf(OWN, OWN_NUMBER);
+        world.fallback.set_own(OWN, OWN_NUMBER);
+        let read = world.switch.model.read(&world.switch.state, 0).unwrap();
+        let (_, claim) = world.fallback.claim(&world.switch.model.tables, &read).unwrap();
+        world.switch.admit(&claim, Op::Establish);
         world
     }
 
@@ -352,10 +360,11 @@ impl World {
             return true;
         }
         let Some(index) = self.named(octets) else {
-            // Of what has ended, the deletion is known.
-            let is_it =
-                |(live, end): &(Live, Vec<u8>)| live.seid.to_be_bytes() == octets[4..12] && *end == octets;
-            return self.gone.values().any(is_it);
+            // Of what has ended, the deletion is known, where the software has not claimed the index.
+            let is_it = |(index, (live, end)): (&u32, &(Live, Vec<u8>))| {
+                live.seid.to_be_bytes() == octets[4..12] && *end == octets && !self.fallback.has(*index)
+            };
+            return self.gone.iter().any(is_it);
         };
         let live = &self.live[&index];
         if kind == 52 && live.last == octets {
@@ -614,14 +623,22 @@ impl World {
         for ue in ues_named(octets) {
             let place = self.switch.model.tables.place(ue.into());
             let Some(index) = place.filter(|index| !self.fallback.has(*index)) else { continue };
-            let entry = self.switch.model.take(&mut self.switch.state, index).unwrap().unwrap();
-            if entry.is_live() {
-                let adopted = self.fallback.take(&self.switch.model.tables, &entry).unwrap();
-                self.adopted(&entry, &[], Some(&adopted));
-            } else {
-                self.fallback.take_place(&entry).unwrap();
-                let again = self.fallback.take_place(&entry);
-                assert_eq!(again, Err(HandoverError::SecondOwner { index }));
+            let read = self.switch.model.read(&self.switch.state, index).unwrap();
+            let (from, claim) = self.fallback.claim(&self.switch.model.tables, &read).unwrap();
+            match self.switch.message(from, &claim) {
+                Outcome::Answered(answer) => {
+                    let value = self.fallback.claimed(&read, &answer).unwrap();
+                    self.switch.write_state(index, value);
+                    // Nobody else gets it.
+                    assert_eq!(self.switch.message(from, &claim), Outcome::ToSoftware(None));
+                }
+                Outcome::ToSoftware(Some(entry)) => {
+                    assert!(read.is_live());
+                    let taken = self.punted(from, &claim, Some(&entry));
+                    assert!(taken.is_claim && taken.answer.is_none());
+                    self.adopted(&entry, &[], taken.session.as_deref());
+                }
+                Outcome::ToSoftware(None) => panic!("nothing has changed since {read:?} was read"),
             }
             // Whatever N4 does with it.
             self.software.iter_mut().for_each(|it| it.rests(ue));
