@@ -311,8 +311,7 @@ fn a_session_whose_rules_change_in_new_ways_goes_cold_again() {
     rules.pdrs.get_mut(&PdrId(2)).unwrap().qers = vec![QerId(1)];
     plane.apply(at(0), &Plan::install(Seid(2), rules.clone())).unwrap();
     let mut now = rest(&mut plane, 2, at(0));
-    let send =
-        |plane: &mut FastPath, now| [0; 4].map(|_| downlink(plane, 2, now) == Disposition::Forwarded);
+    let send = |plane: &mut FastPath, now| [0; 4].map(|_| downlink(plane, 2, now) == Disposition::Forwarded);
     assert_eq!(send(&mut plane, now), [true, true, true, false]);
     // The quota is used up: the SMF is asked for the next one meanwhile.
     pass(&mut plane, now + 3 * IDLE);
