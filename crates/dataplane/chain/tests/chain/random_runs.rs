@@ -296,7 +296,7 @@ fn an_update_answers_all_requests_in_it() {
                     match output {
                         Output::Answer { sequence, .. } => drop(answered.insert(sequence)),
                         Output::Send { message, .. } => {
-                            assert!(head.receive(members[1], &message).is_empty())
+                            assert!(head.receive(members[1], &message).is_empty());
                         }
                         Output::Ready { .. } => panic!("nobody joins"),
                     }
