@@ -747,7 +747,7 @@ mod tests {
 
     use super::*;
 
-    /// Longer than a test on a busy machine goes without a thread's turn, except where it waits for the silence.
+    /// After so long without an octet the others count as failed.
     const SILENCE: Duration = Duration::from_secs(2);
 
     const OTHER: Member = Member::new(2, 7);
