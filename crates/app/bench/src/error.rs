@@ -86,6 +86,12 @@ pub enum BenchError {
     /// Our daemon could not be started.
     #[error("the UPF cannot start: {0}")]
     Daemon(#[from] causeway_upf::StartError),
+    /// A file is no model of application classes.
+    #[error("--class-model: {0}")]
+    ClassModel(#[from] causeway_class_model::ModelFileError),
+    /// The tree of such a model has no tables.
+    #[error("--class-model: {0}")]
+    ClassTables(#[from] causeway_traffic::classes::TableError),
     /// Nothing of what is measured has these words in its name.
     #[error("--kinds: no kind of packets has {0:?} in its name; without --kinds all are measured and listed")]
     NoSuchKind(String),

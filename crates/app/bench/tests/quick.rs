@@ -86,6 +86,28 @@ fn x_plane_has_rows_beside_the_fast_path() {
     assert!(slow[..2] == [0.0, 0.0] && slow[2..].iter().all(|slow| *slow < 50.0), "{report}");
 }
 
+// Input:  both software data planes without a model of application classes, with one for which no session asks, and with one for which all do.
+// Output: none lost a packet, and flow entries handle all of the fast path's; each but the first has what it costs more. A file that is no
+//         model is an error that names the option.
+#[test]
+fn classes_cost_something_beside_off() {
+    let (_, json) = output(&["pipeline", "--quick", "--direction=both", "--classes=off,unasked,asked"]);
+    let report = &json[0];
+    let classes = ["off", "unasked", "asked"];
+    assert_eq!(column(report, "classes"), [classes, classes].concat());
+    assert!(column(report, "loss").iter().all(|loss| **loss == 0), "{report}");
+    assert!(column(report, "slow path")[..3].iter().all(|slow| slow.as_f64() == Some(0.0)), "{report}");
+    let more = column(report, "more");
+    let is_first = |place: usize| place % 3 == 0;
+    assert!(more.iter().enumerate().all(|(place, more)| more.is_null() == is_first(place)), "{report}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.json");
+    std::fs::write(&file, "{}").unwrap();
+    let line = ["pipeline", "--quick", "--classes=asked", "--class-model", file.to_str().unwrap()];
+    let error = try_output(&line).unwrap_err().to_string();
+    assert!(error.starts_with("--class-model: "), "{error}");
+}
+
 // Input:  simple sessions to N4 with two data planes, and to a data plane that answers them itself.
 // Output: each answers all four kinds of requests, in a time above zero; the ratio to N4 is one for N4 itself.
 #[test]

@@ -63,7 +63,7 @@ impl InMemory {
             .map_err(BenchError::io("start a packet thread"))?;
         let mut world = Self { thread, gnb, server, sessions, downlink: None, last: 0 };
         let shape = Shape::new(1, Rules::Full);
-        let mut control = Control::new(&capabilities, sessions);
+        let mut control = Control::new(&capabilities, sessions, &shape);
         for number in 0..sessions {
             let established = control.establish(number, &Control::request(&shape, number))?;
             world.downlink = world.downlink.or(established.downlink);

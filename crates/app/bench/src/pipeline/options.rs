@@ -1,9 +1,12 @@
 //! What to measure.
 
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use causeway_class_model::ModelFile;
 use causeway_dataplane::{Firewall, FirewallAction, FirewallRule, FlowKind, HeavyHitterSettings, Threshold};
+use causeway_model::{Applications, TrafficClasses};
 use causeway_types::Span;
 use clap::{Args, ValueEnum};
 
@@ -38,6 +41,12 @@ pub struct Options {
     /// Whether heavy hitters are looked for, and what is one flow
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().heavy_hitters)]
     pub heavy_hitters: Vec<HeavyHitters>,
+    /// Application classes: whether there is a model, and sessions ask for the class of their traffic
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().classes)]
+    pub classes: Vec<Classes>,
+    /// Model of the classes, as `causeway train` writes it; without it that of cloud gaming with windows of 0.3 s
+    #[arg(long, value_name = "FILE")]
+    pub class_model: Option<PathBuf>,
     /// Rules of the firewall, 1000 in each direction, which let all packets pass
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().firewall)]
     pub firewall: Vec<FirewallRules>,
@@ -63,6 +72,8 @@ impl Default for Options {
             size: vec![Size::Small],
             changes: vec![count(0)],
             heavy_hitters: vec![HeavyHitters::Off],
+            classes: vec![Classes::Off],
+            class_model: None,
             firewall: vec![FirewallRules::Off],
             vxlan: vec![Vxlan::Off],
             time: 1000,
@@ -121,6 +132,37 @@ impl HeavyHitters {
         };
         let threshold = Threshold::BitsPerSecond(100_000_000);
         Some(HeavyHitterSettings { threshold, window: Span::from_secs(1), memory: 1 << 20, kind, seed: 7 })
+    }
+}
+
+/// Application classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Classes {
+    /// There is no model
+    Off,
+    /// There is one, and no session asks
+    Unasked,
+    /// Each session has a PDR of the first application of the model, before those of other traffic
+    Asked,
+}
+
+/// The model of cloud gaming with windows of 0.3 s.
+const GAMING: &[u8] = include_bytes!("../../../experiment/src/gaming/models/300.json");
+
+impl Options {
+    /// The applications of the model, and the name of the first; nothing where none is wanted.
+    pub(super) fn applications(&self) -> Result<(Arc<Applications>, Option<String>), BenchError> {
+        if self.classes.iter().all(|classes| *classes == Classes::Off) {
+            return Ok((Arc::default(), None));
+        }
+        let of_file = |file: &PathBuf| {
+            std::fs::read(file).map_err(BenchError::io(format!("--class-model: read {}", file.display())))
+        };
+        let octets = self.class_model.as_ref().map(of_file).transpose()?;
+        let model = ModelFile::decode(octets.as_deref().unwrap_or(GAMING))?.into_model();
+        let first = model.classes().get(1).cloned();
+        let classes = TrafficClasses::new(&model)?;
+        Ok((Arc::new(Applications::default().with_classes(Some(Arc::new(classes)))), first))
     }
 }
 
@@ -205,4 +247,4 @@ impl Size {
     }
 }
 
-displayed!(Direction, FirewallRules, HeavyHitters, Size, Vxlan);
+displayed!(Classes, Direction, FirewallRules, HeavyHitters, Size, Vxlan);

@@ -1,5 +1,7 @@
 //! The part of the control plane that handles rules.
 
+use std::sync::Arc;
+
 use causeway_dataplane::Capabilities;
 use causeway_model::{Far, LocalEndpoints, Plan};
 use causeway_pfcp::{Header, Message};
@@ -27,12 +29,13 @@ pub(crate) struct Established {
 }
 
 impl<'a> Control<'a> {
-    pub(crate) fn new(capabilities: &'a Capabilities, sessions: u32) -> Self {
+    /// `shape`: what sessions will be like.
+    pub(crate) fn new(capabilities: &'a Capabilities, sessions: u32, shape: &Shape) -> Self {
         let tunnels = Tunnels::new(sessions, 0).scrambled(shape::secret());
         Self {
             capabilities,
             endpoints: shape::topology().endpoints(),
-            catalogue: Catalogue::default(),
+            catalogue: Catalogue { applications: Arc::clone(shape.applications()), ..Catalogue::default() },
             resources: Resources::new(tunnels, Addresses::new(Vec::new(), Span::ZERO)),
         }
     }

@@ -64,7 +64,7 @@ impl Founding<'_> {
             worker => worker?,
         };
         let capabilities = worker.capabilities();
-        let mut control = Control::new(&capabilities, self.sessions);
+        let mut control = Control::new(&capabilities, self.sessions, self.shape);
         let mut teids = Vec::with_capacity(self.sessions as usize);
         let (mut downlink, mut probe) = (None, None);
         let (mut ruling, mut applying) = (Duration::ZERO, Duration::ZERO);
@@ -107,10 +107,12 @@ impl Founding<'_> {
     fn worker(&self) -> Result<Worker, BenchError> {
         let limits = Limits {
             max_sessions: self.sessions,
-            max_pdrs_per_session: self.shape.pdrs().saturating_mul(2),
+            max_pdrs_per_session: self.shape.pdrs_of_session(),
             ..Limits::default()
         };
-        Worker::new(self.backend, limits, self.shape.pdrs())
+        let mut worker = Worker::new(self.backend, limits, self.shape.pdrs())?;
+        worker.set_applications(self.shape.applications());
+        Ok(worker)
     }
 
     /// What the rest of the sessions will need, judged by those since the probe, is more than there is.

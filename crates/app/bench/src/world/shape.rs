@@ -1,10 +1,12 @@
 //! The sessions of the benchmark, as an SMF requests them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use causeway_dataplane::{GtpuEndpoint, Network, Topology};
+use causeway_model::Applications;
 use causeway_pfcp::{
-    ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
+    ApplicationId, ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
     ForwardingParameters, GateStatus, Mbr, MeasurementMethod, NetworkInstance, NodeId, OuterHeaderCreation,
     OuterHeaderRemoval, Pdi, PdnType, RemovedHeader, SdfFilter, SessionEstablishmentRequest, SourceInterface,
     UeIpAddress, VolumeThreshold, Volumes,
@@ -22,6 +24,8 @@ pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 /// The server's port that the first PDR is about, the next one the second and so on.
 pub(crate) const FIRST_PORT: u16 = 8000;
+/// The Precedence of the first PDR of a direction.
+const FIRST_PRECEDENCE: u32 = 100;
 /// The one QoS flow of a session.
 pub(crate) const QFI: u8 = 9;
 
@@ -53,6 +57,9 @@ pub(crate) struct Shape {
     is_dual: bool,
     /// The flow description of each PDR of a direction, if it has one.
     flows: Vec<Option<String>>,
+    applications: Arc<Applications>,
+    /// The application of a downlink PDR before the others, if there is one.
+    application: Option<String>,
 }
 
 impl Shape {
@@ -63,7 +70,15 @@ impl Shape {
             let all = || rules.sdf().then(|| "permit out ip from 198.51.100.0/24 to assigned".to_owned());
             if last { all() } else { Some(format!("permit out udp from any {port} to assigned")) }
         };
-        Self { pdrs, rules, dnn: dnn(), is_dual: false, flows: (0..pdrs).map(flow).collect() }
+        Self {
+            pdrs,
+            rules,
+            dnn: dnn(),
+            is_dual: false,
+            flows: (0..pdrs).map(flow).collect(),
+            applications: Arc::default(),
+            application: None,
+        }
     }
 
     /// With a PDR of each direction that takes packets of any kind, and UEs that have IPv6 addresses, too.
@@ -72,9 +87,28 @@ impl Shape {
         Self { is_dual: true, flows: vec![flow], ..Self::new(1, rules) }
     }
 
-    /// PDRs of one direction.
+    /// With these applications. `application`: sessions have a downlink PDR with this one, too, before the others.
+    pub(crate) fn with_applications(
+        self,
+        applications: Arc<Applications>,
+        application: Option<String>,
+    ) -> Self {
+        Self { applications, application, ..self }
+    }
+
+    /// PDRs of one direction, but for that of an application.
     pub(crate) const fn pdrs(&self) -> u16 {
         self.pdrs
+    }
+
+    /// PDRs of a session.
+    pub(crate) const fn pdrs_of_session(&self) -> u16 {
+        self.pdrs.saturating_mul(2).saturating_add(self.application.is_some() as u16)
+    }
+
+    /// What PDRs may name.
+    pub(crate) const fn applications(&self) -> &Arc<Applications> {
+        &self.applications
     }
 
     /// What the SMF asks for, for one session.
@@ -82,7 +116,7 @@ impl Shape {
         let address = FSeid { seid: Seid(u64::from(number) + 1), addr: DualIp::from(SMF) };
         let uplink = (0..self.pdrs).map(|index| self.uplink(number, index));
         let downlink = (0..self.pdrs).map(|index| self.downlink(number, index));
-        let pdrs: Vec<_> = uplink.chain(downlink).collect();
+        let pdrs: Vec<_> = uplink.chain(downlink).chain(self.of_application(number)).collect();
         let fars = vec![self.uplink_far(), downlink_far(number)];
         let session = SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), address, pdrs, fars);
         SessionEstablishmentRequest {
@@ -108,13 +142,28 @@ impl Shape {
     }
 
     fn downlink(&self, number: u32, index: u16) -> CreatePdr<'_> {
+        let pdr = self.pdr(1 + self.pdrs + index, index, self.from_network(number));
+        CreatePdr { far_id: Some(DOWNLINK_FAR), ..pdr }
+    }
+
+    /// The downlink PDR of the application.
+    fn of_application(&self, number: u32) -> Option<CreatePdr<'_>> {
+        let application = self.application.as_deref()?;
+        let pdi =
+            Pdi { application_id: Some(ApplicationId(application.as_bytes())), ..self.from_network(number) };
+        Some(CreatePdr {
+            far_id: Some(DOWNLINK_FAR),
+            ..self.plain_pdr(1 + 2 * self.pdrs, FIRST_PRECEDENCE - 1, pdi)
+        })
+    }
+
+    fn from_network(&self, number: u32) -> Pdi<'_> {
         let address = UeIpAddress { destination: true, ..self.address(number) };
-        let pdi = Pdi {
+        Pdi {
             network_instance: Some(NetworkInstance::from(&self.dnn)),
             ue_ip_addresses: [address].into(),
             ..Pdi::new(SourceInterface::Core)
-        };
-        CreatePdr { far_id: Some(DOWNLINK_FAR), ..self.pdr(1 + self.pdrs + index, index, pdi) }
+        }
     }
 
     fn address(&self, number: u32) -> UeIpAddress {
@@ -136,10 +185,15 @@ impl Shape {
         let filter =
             flow.map(|flow| SdfFilter { flow_description: Some(flow.into()), ..SdfFilter::default() });
         let pdi = Pdi { sdf_filters: filter.into_iter().collect::<Vec<_>>().into(), ..pdi };
+        self.plain_pdr(id, FIRST_PRECEDENCE + u32::from(index), pdi)
+    }
+
+    /// With QER and URR, and without an SDF filter.
+    fn plain_pdr<'a>(&'a self, id: u16, precedence: u32, pdi: Pdi<'a>) -> CreatePdr<'a> {
         CreatePdr {
             qer_ids: self.rules.qer().then_some(QER).into_iter().collect::<Vec<_>>().into(),
             urr_ids: self.rules.urr().then_some(URR).into_iter().collect::<Vec<_>>().into(),
-            ..CreatePdr::new(PdrId(id), Precedence(u32::from(index) + 100), pdi)
+            ..CreatePdr::new(PdrId(id), Precedence(precedence), pdi)
         }
     }
 }

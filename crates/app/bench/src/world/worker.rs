@@ -8,6 +8,7 @@ use causeway_dataplane::{
     ReceiveSource, Settings, TransmitQueue,
 };
 use causeway_fastpath::FastPath;
+use causeway_model::Applications;
 use causeway_packet::{Batch, Meta};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::Time;
@@ -84,6 +85,11 @@ impl Worker {
     /// Looks for heavy hitters in this way from now on, or not at all.
     pub(crate) fn look_for_heavy_hitters(&mut self, now: Time, settings: Option<&HeavyHitterSettings>) {
         self.data_plane.set_heavy_hitters(now, settings);
+    }
+
+    /// What PDRs may name from now on.
+    pub(crate) fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.data_plane.set_applications(applications);
     }
 
     /// Packets are subject to this firewall from now on, or to none.
