@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use causeway_types::{Direction, Seid, Time};
+use causeway_types::{Seid, Time};
 
 use crate::engine::FastPath;
+use crate::table::index::prefetch;
 
 /// The numbers of windows, by flow entry.
 #[derive(Debug, Default)]
@@ -25,6 +26,11 @@ impl ClassNumbers {
     #[inline]
     pub(crate) const fn are_used(&self) -> bool {
         self.used > 0
+    }
+
+    /// Prefetches the numbers of flow entries.
+    pub(crate) fn fetch(&self, entries: &[u32]) {
+        entries.iter().for_each(|entry| prefetch(&self.by_entry, *entry as usize));
     }
 
     /// The number of a flow entry.
@@ -73,17 +79,6 @@ impl FastPath {
             && let Some(lease) = self.leases.get(&seid)
         {
             self.class_numbers.clear(lease.entries());
-        }
-    }
-
-    /// Counts forwarded packets: their direction, octets and flow entry.
-    #[inline(always)]
-    pub(crate) fn count_classes(&mut self, now: Time, packets: impl Iterator<Item = (Direction, u32, u32)>) {
-        let Self { slow_path, class_numbers, .. } = self;
-        for (direction, octets, entry) in packets {
-            if let Some(number) = class_numbers.of(entry) {
-                slow_path.observe_class(now, number, direction, octets);
-            }
         }
     }
 

@@ -45,6 +45,8 @@ impl SessionClass {
 #[derive(Debug, Default)]
 pub(crate) struct ClassPairs {
     pairs: Vec<Pair>,
+    /// The windows of each pair, apart from what a packet does not need: it reads and writes one cache line.
+    windows: Vec<PairClass>,
     free: Vec<u32>,
     /// Sessions that are measured, here or by a switch, in all and by class.
     measured: u64,
@@ -103,12 +105,9 @@ pub fn ue_address(pdr: &Pdr) -> Option<IpNet> {
 /// What is measured of one session.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
-    class: PairClass,
     session: Seid,
     /// When the window ends; `None`: there was no packet, or none for long.
     end: Option<Time>,
-    /// The window has packets.
-    has_packets: bool,
     /// Windows without packets so far.
     idle: u8,
 }
@@ -165,21 +164,22 @@ impl SlowPath {
 
     #[inline(never)]
     fn pair_of(&mut self, seid: Seid) -> Option<u32> {
-        let Self { sessions, class_pairs: ClassPairs { pairs, free, .. }, .. } = self;
+        let Self { sessions, class_pairs: ClassPairs { pairs, windows, free, .. }, .. } = self;
         let class = sessions.get(&seid)?.class;
         if class.pair.is_some() || class.is_elsewhere {
             return class.pair;
         }
-        let fresh =
-            Pair { class: PairClass::default(), session: seid, end: None, has_packets: false, idle: 0 };
+        let fresh = Pair { session: seid, end: None, idle: 0 };
         let number = match free.pop() {
             Some(number) => number,
             None => {
                 pairs.push(fresh);
+                windows.push(PairClass::default());
                 u32::try_from(pairs.len()).ok()? - 1
             }
         };
         *pairs.get_mut(number as usize)? = fresh;
+        *windows.get_mut(number as usize)? = PairClass::default();
         self.replace_class(None, seid, SessionClass { pair: Some(number), ..SessionClass::default() });
         Some(number)
     }
@@ -231,18 +231,35 @@ impl SlowPath {
         names.get(usize::from(class.verdict)).filter(|_| class.is_measured()).cloned()
     }
 
-    /// Counts a forwarded packet under this number.
+    /// Counts forwarded packets: number, direction and octets. `fetch` may prefetch memory.
     #[inline]
-    pub fn observe_class(&mut self, now: Time, number: u32, direction: Direction, octets: u32) {
+    pub fn observe_classes(
+        &mut self,
+        now: Time,
+        packets: &[(u32, Direction, u32)],
+        fetch: impl Fn(*const u8),
+    ) {
+        for (number, ..) in packets {
+            if let Some(window) = self.class_pairs.windows.get(*number as usize) {
+                fetch(std::ptr::from_ref(window).cast());
+            }
+        }
+        for (number, direction, octets) in packets {
+            self.observe_class(now, *number, *direction, *octets);
+        }
+    }
+
+    #[inline]
+    fn observe_class(&mut self, now: Time, number: u32, direction: Direction, octets: u32) {
         let Self { applications, class_pairs, .. } = self;
-        let (Some(classes), Some(pair)) =
-            (applications.classes(), class_pairs.pairs.get_mut(number as usize))
+        let (Some(classes), Some(window)) =
+            (applications.classes(), class_pairs.windows.get_mut(number as usize))
         else {
             return;
         };
-        pair.has_packets = true;
-        let change = classes.classifier().observe(&mut pair.class, direction, octets, now);
-        if change.is_some() || pair.end.is_none() {
+        let is_first = !window.window().has_begun();
+        let change = classes.classifier().observe(window, direction, octets, now);
+        if change.is_some() || is_first {
             self.begin_window(now, number);
         }
     }
@@ -252,13 +269,17 @@ impl SlowPath {
     #[inline(never)]
     fn begin_window(&mut self, now: Time, number: u32) {
         let Some(classes) = self.applications.classes() else { return };
-        let Some(pair) = self.class_pairs.pairs.get_mut(number as usize) else { return };
+        let ClassPairs { pairs, windows, .. } = &mut self.class_pairs;
+        let (Some(pair), Some(window)) = (pairs.get_mut(number as usize), windows.get(number as usize))
+        else {
+            return;
+        };
         if pair.end.is_none() {
             let end = now + classes.classifier().window();
             (pair.end, pair.idle) = (Some(end), 0);
             self.timers.set(end, pair.session, Timer::Class);
         }
-        let (seid, verdict) = (pair.session, pair.class.class());
+        let (seid, verdict) = (pair.session, window.class());
         self.set_verdict(now, seid, verdict);
     }
 
@@ -269,16 +290,14 @@ impl SlowPath {
             return;
         };
         let Some(number) = session.class.pair else { return };
-        let Some(pair) = class_pairs.pairs.get_mut(number as usize).filter(|pair| pair.end == Some(at))
-        else {
-            return;
-        };
-        classes.classifier().expire(&mut pair.class, at);
-        let verdict = pair.class.class();
-        pair.idle = if pair.has_packets { 0 } else { pair.idle + 1 };
-        pair.has_packets = false;
+        let ClassPairs { pairs, windows, .. } = class_pairs;
+        let pair = pairs.get_mut(number as usize).filter(|pair| pair.end == Some(at));
+        let (Some(pair), Some(window)) = (pair, windows.get_mut(number as usize)) else { return };
+        pair.idle = if window.window().has_packets() { 0 } else { pair.idle + 1 };
+        classes.classifier().expire(window, at);
+        let verdict = window.class();
         if pair.idle >= IDLE_WINDOWS {
-            (pair.class, pair.end) = (PairClass::default(), None);
+            (*window, pair.end) = (PairClass::default(), None);
         } else {
             let end = at + classes.classifier().window();
             pair.end = Some(end);
@@ -335,6 +354,7 @@ impl SlowPath {
                 self.replace_class(None, seid, next);
             }
         }
-        (self.class_pairs.pairs, self.class_pairs.free) = (Vec::new(), Vec::new());
+        let ClassPairs { pairs, windows, free, .. } = &mut self.class_pairs;
+        (*pairs, *windows, *free) = (Vec::new(), Vec::new(), Vec::new());
     }
 }

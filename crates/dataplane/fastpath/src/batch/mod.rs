@@ -72,9 +72,14 @@ impl FastPath {
         if !general.is_empty() {
             self.classify_general_packets(batch, general);
         }
+        if self.class_numbers.are_used() {
+            self.class_numbers.fetch(scratch.state.entries.get(..scratch.state.len()).unwrap_or_default());
+        }
         if self.has_firewall() {
             self.mark_denied::<IS_UPLINK>(batch, &mut scratch.state, general);
         }
+        let has_heavy_hitters = self.slow_path.has_heavy_hitters();
+        let drawn = if has_heavy_hitters { self.draw_units::<IS_UPLINK>(&scratch.state) } else { None };
         let (compare, early_drop) = (self.sets.compare(), EarlyDrop::of::<IS_UPLINK>(self, now));
         compare.run(BatchPass::<IS_UPLINK> {
             engine: self,
@@ -91,7 +96,8 @@ impl FastPath {
             predicted_set: SetId::NOTHING,
         });
         if self.is_observing() {
-            self.observe_queued::<IS_UPLINK>(now, batch, (&scratch.state, general), queue, true);
+            let packets = (&scratch.state, general.as_slice());
+            self.observe_queued::<IS_UPLINK>(now, batch, packets, queue, (true, drawn.as_ref()));
         }
         self.scratch = Some(scratch);
     }
@@ -296,7 +302,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
                 self.octets -= self.batch.data(index).map_or(0, <[u8]>::len) as u64;
                 if engine.is_observing() {
                     let packets = (self.state, self.general.as_slice());
-                    engine.observe_queued::<IS_UPLINK>(now, self.batch, packets, self.queue, false);
+                    engine.observe_queued::<IS_UPLINK>(now, self.batch, packets, self.queue, (false, None));
                 }
                 engine.send_to_slow_path(now, source, self.batch, index, self.queue);
             }

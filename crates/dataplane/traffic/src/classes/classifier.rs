@@ -12,8 +12,9 @@ pub struct Classifier {
     least_packets: u16,
 }
 
-/// The state of a rule pair: 64 octets.
+/// The state of a rule pair: 64 octets, which are one cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(align(64))]
 pub struct PairClass {
     window: PairWindow,
     verdict: Verdict,
@@ -24,7 +25,14 @@ impl PairClass {
     pub const fn class(&self) -> u8 {
         self.verdict.class()
     }
+
+    /// The window so far.
+    pub const fn window(&self) -> &PairWindow {
+        &self.window
+    }
 }
+
+const _: () = assert!(size_of::<PairClass>() == 64);
 
 impl Classifier {
     /// The classifier of a model.

@@ -196,6 +196,16 @@ impl PairWindow {
         (age >= length && self.has_begun).then(|| self.close(age, length))
     }
 
+    /// Whether there was a packet.
+    pub const fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Whether the window has packets so far.
+    pub const fn has_packets(&self) -> bool {
+        self.packets[0] > 0 || self.packets[1] > 0
+    }
+
     /// The features so far.
     pub fn vector(&self) -> Vector {
         let [up, down] = self.packets.map(u32::from);
