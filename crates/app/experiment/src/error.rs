@@ -76,6 +76,23 @@ pub enum ExperimentError {
     /// Flows or captures cannot be read, or no tree can be trained on them.
     #[error(transparent)]
     Training(#[from] TrainingError),
+    /// The tables of the fast path found no space.
+    #[error("tables of the fast path: {0}")]
+    Tables(#[from] causeway_fastpath::index::ArenaError),
+    /// The fast path refused a session.
+    #[error("the fast path refused a session: {0}")]
+    Apply(#[from] causeway_dataplane::ApplyError),
+    /// The fast path did not forward all packets.
+    #[error("the fast path forwarded {forwarded} of {received} packets")]
+    NotForwarded {
+        /// Packets that it received.
+        received: u64,
+        /// Packets that it forwarded.
+        forwarded: u64,
+    },
+    /// A packet could not be built.
+    #[error("packet: {0}")]
+    Packet(#[from] causeway_packet::BuildError),
     /// The capacity could not be planned.
     #[error("planning the capacity: {0}")]
     Plan(#[from] PlanError),

@@ -9,6 +9,7 @@ pub mod fig41;
 pub mod fig42;
 mod float;
 mod generator;
+mod plane;
 mod processes;
 pub mod released;
 pub mod table8;
