@@ -16,6 +16,7 @@ use super::competitors::hash_pipe::HashPipe;
 use super::competitors::heavy_keeper::HeavyKeeper;
 use super::competitors::memento::Memento;
 use super::competitors::precision::Precision;
+use super::competitors::released::{Program, Simulator};
 use super::competitors::salsa::Salsa;
 use super::competitors::space_saving::SpaceSaving;
 use super::competitors::waving::WavingSketch;
@@ -82,6 +83,10 @@ pub enum Method {
     Exact,
     /// Algorithm 1 of the thesis.
     Published,
+    /// HK-IPG's released simulator.
+    Simulator,
+    /// HK-IPG's released P4 program.
+    Program,
     /// HK-IPG, as `causeway-traffic` settles it.
     Settled,
     /// The sliding window, general.
@@ -116,6 +121,10 @@ pub enum Design {
     /// Alpha, k as a share of the mean gap at the threshold, and the threshold of tau.
     Published(f64, f64, u16),
     /// Alpha and k.
+    Simulator(f64, f64),
+    /// k.
+    Program(f64),
+    /// Alpha and k.
     Settled(f64, f64),
     /// Sub-windows in a second, ways, and where they lie.
     Sliding(u8, u8, Placement),
@@ -143,9 +152,11 @@ pub enum Design {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Exact,
         Self::Published,
+        Self::Simulator,
+        Self::Program,
         Self::Settled,
         Self::Sliding,
         Self::Switch,
@@ -165,6 +176,8 @@ impl Method {
         match self {
             Self::Exact => "exact counts, disjoint seconds",
             Self::Published => "HK-IPG, Algorithm 1",
+            Self::Simulator => "HK-IPG, released simulator",
+            Self::Program => "HK-IPG, released P4",
             Self::Settled => "HK-IPG, settled",
             Self::Sliding => "Causeway",
             Self::Switch => "Causeway, switch form",
@@ -190,19 +203,18 @@ impl Method {
         let pairs = |a: &[u8], b: &[u8], of: fn(u8, u8) -> Design| -> Vec<Design> {
             a.iter().flat_map(|a| b.iter().map(move |b| of(*a, *b))).collect()
         };
-        let alphas = [0.90, 0.95, 0.98, 0.99];
+        let alphas = [0.90_f64, 0.95, 0.98, 0.99].into_iter();
+        let alphas_and_shares = alphas.flat_map(|alpha| [0.001, 0.01].map(|share| (alpha, share)));
         match self {
             Self::Exact => vec![Design::Exact],
-            Self::Published => {
-                let shares = alphas.iter().flat_map(|alpha| [0.001, 0.01].map(|share| (*alpha, share)));
-                shares
-                    .flat_map(|(alpha, share)| [300, 1850].map(|tau| Design::Published(alpha, share, tau)))
-                    .collect()
+            Self::Published => alphas_and_shares
+                .flat_map(|(alpha, share)| [300, 1850].map(|tau| Design::Published(alpha, share, tau)))
+                .collect(),
+            Self::Simulator => {
+                alphas_and_shares.map(|(alpha, share)| Design::Simulator(alpha, share)).collect()
             }
-            Self::Settled => {
-                let of = |alpha: &f64| [0.001, 0.01].map(|share| Design::Settled(*alpha, share));
-                alphas.iter().flat_map(of).collect()
-            }
+            Self::Program => [0.001, 0.0125].map(Design::Program).to_vec(),
+            Self::Settled => alphas_and_shares.map(|(alpha, share)| Design::Settled(alpha, share)).collect(),
             Self::Sliding => {
                 let apart =
                     pairs(&[2, 4], &[2, 4, 8], |some, ways| Design::Sliding(some, ways, Placement::Apart));
@@ -240,7 +252,10 @@ impl fmt::Display for Design {
             Self::Published(alpha, share, tau) => {
                 write!(f, "alpha {alpha}, k {} %, tau {tau}", share * 100.0)
             }
-            Self::Settled(alpha, share) => write!(f, "alpha {alpha}, k {} %", share * 100.0),
+            Self::Settled(alpha, share) | Self::Simulator(alpha, share) => {
+                write!(f, "alpha {alpha}, k {} %", share * 100.0)
+            }
+            Self::Program(share) => write!(f, "k {} %", share * 100.0),
             Self::Sliding(full, ways, placement) => {
                 let lie = match placement {
                     Placement::Apart => "apart",
@@ -288,6 +303,14 @@ impl Design {
                 let slots = octets * 8 / PublishedHkIpg::SLOT_BITS;
                 let config = HkIpgConfig { tau_threshold, ..gaps(target, slots, alpha, share) };
                 Box::new(PublishedHkIpg::new(&config)?)
+            }
+            Self::Simulator(alpha, share) => {
+                let slots = octets * 8 / PublishedHkIpg::SLOT_BITS;
+                Box::new(Simulator::new(slots, target.threshold, alpha, share))
+            }
+            Self::Program(share) => {
+                let slots = octets * 8 / Program::SLOT_BITS;
+                Box::new(Program::new(slots, target.threshold, share))
             }
             Self::Settled(alpha, share) => {
                 let slots = octets * 8 / gaps(target, 1, alpha, share).slot_bits();
@@ -434,6 +457,18 @@ impl Detector for InLastSecond {
 impl Detector for HkIpg {
     fn observe(&mut self, packet: &Seen) -> bool {
         Self::observe(self, packet.key, packet.time).is_report()
+    }
+}
+
+impl Detector for Simulator {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        Self::observe(self, packet.key, packet.time)
+    }
+}
+
+impl Detector for Program {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        Self::observe(self, packet.key, packet.time)
     }
 }
 

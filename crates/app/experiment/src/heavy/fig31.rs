@@ -1,9 +1,11 @@
 //! Figure 31: precision and recall by memory and measuring time.
 
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+use causeway_traffic::FlowKeys;
+use causeway_types::{Span, Time};
 
 use super::contest::{Contest, FlowOf, Score};
-use super::design::{Design, Method, Target, block_octets};
+use super::design::{Design, Method, Seen, Target, block_octets};
 use super::trace::Profile;
 use super::truth::Amount;
 use super::tuning::{Purpose, Search};
@@ -105,6 +107,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             .collect(),
         details: vec![
             ("Causeway under other conditions".into(), conditions.0),
+            ("One flow alone: reports in 20 s".into(), one_flow(&methods, target)?),
             ("Search".into(), search.table()),
         ],
     })
@@ -167,6 +170,50 @@ const OURS: [(Method, Design, usize, [f64; 2]); 3] = [
     (Method::Switch, Design::Switch(2, 4), 144, [0.99, 0.95]),
     (Method::Block, Design::Block, block_octets() / 1024, [0.99, 0.95]),
 ];
+
+/// The flows of [`one_flow`]: their name, the packets of a burst, and microseconds between two bursts.
+const ALONE: [(&str, u64, u64); 5] = [
+    ("0.2 Mbit/s", 1, 40_000),
+    ("0.3 Mbit/s", 1, 26_667),
+    ("0.5 Mbit/s", 1, 16_000),
+    ("0.67 Mbit/s, five each 60 ms", 5, 60_000),
+    ("2 Mbit/s", 1, 4000),
+];
+/// Microseconds between the packets of a burst.
+const IN_BURST: u64 = 120;
+/// Microseconds that each of them lasts.
+const ALONE_FOR: u64 = 20_000_000;
+
+/// What single flows of packets of 1000 octets are reported for, below the threshold and above: HK-IPG and ours.
+fn one_flow(methods: &[Method], target: Target) -> Result<Table, ExperimentError> {
+    let flows = ALONE.map(|(name, ..)| Column::new(name));
+    let mut table = Table::new(std::iter::once(Column::new("detector")).chain(flows).collect());
+    let designs = [
+        (Method::Published, Design::Published(0.99, 0.001, 1850)),
+        (Method::Simulator, Design::Simulator(0.99, 0.001)),
+        (Method::Program, Design::Program(0.0125)),
+        (Method::Settled, Design::Settled(0.99, 0.001)),
+        (Method::Sliding, Design::Sliding(4, 4, causeway_traffic::Placement::Apart)),
+        (Method::Switch, Design::Switch(2, 4)),
+        (Method::Block, Design::Block),
+    ];
+    for (method, design) in designs.iter().filter(|(method, _)| methods.contains(method)) {
+        let mut cells: Vec<Cell> = vec![method.name().into()];
+        for (_, packets, gap) in ALONE {
+            let mut detector = design.build(16 << 10, target, 3)?;
+            let key = FlowKeys::with_seed(3).rule_pair(1, 0);
+            let bursts = (0..ALONE_FOR / gap)
+                .flat_map(|burst| (0..packets).map(move |packet| burst * gap + packet * IN_BURST));
+            let reports = bursts.filter(|micros| {
+                let time = Time::from_secs(50) + Span::from_micros(*micros);
+                detector.observe(&Seen { flow: 1, key, octets: 1000, time })
+            });
+            cells.push(Cell::Count(reports.count() as u64));
+        }
+        table.row(cells);
+    }
+    Ok(table)
+}
 
 /// Our forms with other shares of bursty flows, by packets and by octets, and the P4 block in its own window, too.
 fn conditions(
@@ -261,7 +308,7 @@ fn chart(entries: &[Entry], time: usize, seconds: u32) -> Chart {
             .filter(|entry| entry.method == *method)
             .map(|entry| (entry.memory as f64, entry.spread(time, Score::f1).mean()))
             .collect(),
-        is_dashed: matches!(method, Method::Published | Method::Exact),
+        is_dashed: matches!(method, Method::Published | Method::Simulator | Method::Program | Method::Exact),
     };
     Chart {
         title: format!("F1 by memory, {seconds} s"),

@@ -93,6 +93,16 @@ fn every_detector_is_scored() {
     assert_eq!((rows(Method::Sliding, "1000"), rows(Method::Switch, "1000")), (12, 12), "{outcome}");
     assert_eq!((rows(Method::Block, "1000"), rows(Method::Block, "805")), (6, 6), "{outcome}");
     assert_eq!(conditions.rows.len(), 36);
+    // One flow alone: those of HK-IPG report flows below the threshold, ours do not, and all report one of twice the threshold.
+    let (_, alone) = &outcome.details[1];
+    for cells in &alone.rows {
+        let reports: Vec<u64> = cells[1..].iter().map(|cell| cell.to_string().parse().unwrap()).collect();
+        let is_wrong = reports[..4].iter().any(|reports| *reports > 0);
+        let published = [Method::Published, Method::Simulator, Method::Program].map(Method::name);
+        assert_eq!(is_wrong, published.contains(&&*cells[0].to_string()), "{cells:?}");
+        assert!(reports[4] > 0, "{cells:?}");
+    }
+    assert_eq!(alone.rows.len(), 7);
 }
 
 // Input:  reports at two thresholds.

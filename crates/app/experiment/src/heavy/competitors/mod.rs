@@ -1,6 +1,6 @@
 //! Detectors of others, from the descriptions in their papers.
 //!
-//! All of them but Memento count packets in disjoint seconds: they are emptied at the beginning of each. A flow is reported when its estimate
+//! All of them but Memento and HK-IPG count packets in disjoint seconds: they are emptied at the beginning of each. A flow is reported when its estimate
 //! reaches the threshold, at that packet, so that its key need not be stored and no memory is needed for a list of flows. Identities are
 //! hashes of 16 or 32 bits, counts have 16 bits: less than in the papers' programs, so that no competitor loses by its coding.
 
@@ -9,6 +9,7 @@ pub mod hash_pipe;
 pub mod heavy_keeper;
 pub mod memento;
 pub mod precision;
+pub mod released;
 pub mod salsa;
 pub mod space_saving;
 pub mod waving;
