@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::directory::Directory;
+use super::directory::{ALL_WORKERS, Directory};
 use super::explore;
 
-/// A key gets a first and a second owner and is removed, and another key takes its place: a reader sees the owners of each key in
+/// A key gets an owner, then all workers as its owner, and is removed, and another key takes its place: a reader sees the owners of each key in
 /// their order, and of neither key an owner that it never had.
 ///
 /// # Panics
 /// A reader sees another owner, or an old one after a new one.
 pub fn a_key_has_its_old_or_its_new_owner() {
     explore(2, || {
-        let (directory, mut writer) = Directory::with_buckets(1, 8);
+        let (directory, mut writer) = Directory::with_buckets(1, 8, |_| ());
         let [one, other] = [7, 8].map(|teid| directory.tunnel(0, teid));
         let reader = Arc::clone(&directory);
         let reading = thread::spawn(move || {
             let seen = [(); 2].map(|()| (reader.owner(one), reader.owner(other)));
             // None is both the first and the last.
-            let order = |owner| [Some(1), Some(2), None].iter().position(|known| *known == owner);
+            let order = |owner| [Some(1), Some(ALL_WORKERS), None].iter().position(|known| *known == owner);
             let [first, last] = seen.map(|(owner, _)| order(owner).expect("an owner that it had"));
             assert!(first <= last || first == 2, "{seen:?}");
             assert!(seen.iter().all(|(_, owner)| matches!(owner, None | Some(3))), "{seen:?}");
             assert!(seen[0].1 <= seen[1].1, "{seen:?}");
         });
-        assert!(writer.set(one, 1) && writer.set(one, 2));
-        writer.remove(one);
-        assert!(writer.set(other, 3));
+        assert!(writer.claim(one, 1).is_some() && writer.claim(one, 2).is_some());
+        assert!(writer.remove(one));
+        assert!(writer.claim(other, 3).is_some());
         reading.join().expect("the reader ends");
         assert_eq!((directory.owner(one), directory.owner(other)), (None, Some(3)));
     });
@@ -40,13 +40,13 @@ pub fn a_key_has_its_old_or_its_new_owner() {
 /// A reader does not find it.
 pub fn neighbours_do_not_hide_a_key() {
     explore(2, || {
-        let (directory, mut writer) = Directory::with_buckets(1, 8);
+        let (directory, mut writer) = Directory::with_buckets(1, 8, |_| ());
         let [before, stays, after] = [7, 8, 9].map(|teid| directory.tunnel(0, teid));
-        assert!(writer.set(before, 1) && writer.set(stays, 2));
+        assert!(writer.claim(before, 1).is_some() && writer.claim(stays, 2).is_some());
         let reader = Arc::clone(&directory);
         let reading = thread::spawn(move || assert_eq!(reader.owner(stays), Some(2)));
-        writer.remove(before);
-        assert!(writer.set(after, 3));
+        assert!(writer.remove(before));
+        assert!(writer.claim(after, 3).is_some());
         reading.join().expect("the reader ends");
     });
 }

@@ -224,6 +224,8 @@ pub(crate) async fn run(
         called,
         armed: None,
         left: VecDeque::new(),
+        unplaced: Vec::new(),
+        threads: Vec::new(),
         unlogged: Vec::new(),
         by_packet_thread: 0,
         replication,
@@ -324,6 +326,9 @@ pub(crate) struct Control {
     armed: Option<Time>,
     /// Outputs of N4 that a packet thread left, in order. Later ones have to wait for them.
     left: VecDeque<Output>,
+    /// Plans of the present turn of a packet thread that no thread was given yet, and the threads for them.
+    unplaced: Vec<(ApplyId, Plan)>,
+    threads: Vec<Result<usize, ApplyError>>,
     unlogged: Vec<Unlogged>,
     /// Datagrams that the packet threads have handled.
     by_packet_thread: u64,

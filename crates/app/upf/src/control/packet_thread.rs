@@ -4,6 +4,7 @@
 //! It has the control plane only while no other thread has it and the control thread has no work, and never waits for it. What would make it wait,
 //! such as a log line, it leaves to the control thread; a plan for another thread's session is a command to that thread, which gives N4 the result.
 
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::task;
@@ -166,6 +167,7 @@ impl Control {
         self.take_back(sockets);
         // Plans that others gave the thread come before those of this turn.
         let is_behind = exchange.has_commands();
+        self.worker.expect(&exchange.reports);
         while let Some(report) = exchange.reports.pop_front() {
             match report {
                 Report::Applied(id, result) => {
@@ -175,7 +177,7 @@ impl Control {
                 Report::Event(event) => self.event_in(now, event),
                 Report::Usage(_) | Report::UsageRestored(_) | Report::Stopped(_) => {}
             }
-            self.apply_outputs_in(thread, is_behind, now, exchange);
+            self.take_outputs();
         }
         let mut count = 0;
         loop {
@@ -187,8 +189,9 @@ impl Control {
             self.ways.note(from.ip(), way);
             messages(datagram).for_each(|header| self.times.received(now, from, &header));
             self.n4.datagram(now, from, datagram);
-            self.apply_outputs_in(thread, is_behind, now, exchange);
+            self.take_outputs();
         }
+        self.place_plans(thread, is_behind, now, exchange);
         self.by_packet_thread += count as u64;
         // Before another thread has N4: the threads must know of all commands.
         self.worker.wake();
@@ -196,27 +199,41 @@ impl Control {
         count
     }
 
-    /// Executes the outputs of N4, up to one that is for the control thread.
-    fn apply_outputs_in(
-        &mut self,
-        thread: usize,
-        is_behind: bool,
-        now: Time,
-        exchange: &mut N4Exchange<ApplyId>,
-    ) {
+    /// Executes the outputs of N4, up to one that is for the control thread. Plans are kept for [`Control::place_plans`].
+    fn take_outputs(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 output if !self.left.is_empty() => self.left.push_back(output),
                 Output::Send { to, bytes } => self.queue(to, bytes),
                 Output::Apply { id, plan } => {
-                    let Some(plan) = self.without_routes(id, plan) else { continue };
-                    match self.worker.assign(id, &plan) {
-                        Ok(worker) if worker == thread && !is_behind => exchange.plans.push_back((id, plan)),
-                        Ok(worker) => drop(self.worker.apply_at(worker, id, plan)),
-                        Err(error) => self.applied(now, id, Err(error)),
-                    }
+                    let plan = self.without_routes(id, plan);
+                    self.unplaced.extend(plan.map(|plan| (id, plan)));
                 }
                 output @ (Output::Applications(_) | Output::Notice(_)) => self.left.push_back(output),
+            }
+        }
+    }
+
+    /// Gives the plans of the turn to their threads, all together: what the placement needs of them is prefetched.
+    fn place_plans(&mut self, thread: usize, is_behind: bool, now: Time, exchange: &mut N4Exchange<ApplyId>) {
+        // The result of a plan that no thread can apply may cause further ones.
+        while !self.unplaced.is_empty() {
+            let (mut plans, mut threads) = (mem::take(&mut self.unplaced), mem::take(&mut self.threads));
+            self.worker.assign(&plans, &mut threads);
+            for ((id, plan), worker) in plans.drain(..).zip(threads.drain(..)) {
+                match worker {
+                    Ok(worker) if worker == thread && !is_behind => exchange.plans.push_back((id, plan)),
+                    Ok(worker) => drop(self.worker.apply_at(worker, id, plan)),
+                    Err(error) => {
+                        self.applied(now, id, Err(error));
+                        self.take_outputs();
+                    }
+                }
+            }
+            // Their memory serves the next turn.
+            self.threads = threads;
+            if self.unplaced.is_empty() {
+                self.unplaced = plans;
             }
         }
     }

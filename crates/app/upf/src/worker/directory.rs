@@ -8,6 +8,7 @@
 
 use std::hash::BuildHasher;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 use causeway_types::{IpNet, Teid};
@@ -61,15 +62,23 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// A table that is half full with so many entries, and its single writer.
-    pub(super) fn new(entries: usize) -> (Arc<Self>, Writer) {
+    /// A table that is half full with so many entries, and its single writer. `prepare` is called with its memory before that is used.
+    pub(super) fn new(entries: usize, prepare: impl Fn(Range<*const u8>)) -> (Arc<Self>, Writer) {
         let most = entries.max(32);
-        Self::with_buckets((most * 2 / ENTRIES_PER_BUCKET).next_power_of_two(), most)
+        Self::with_buckets((most * 2 / ENTRIES_PER_BUCKET).next_power_of_two(), most, prepare)
     }
 
-    /// A table of so many buckets, a power of two, for so many entries, and its single writer.
-    pub(super) fn with_buckets(count: usize, most: usize) -> (Arc<Self>, Writer) {
-        let buckets = (0..count).map(|_| Bucket::default()).collect();
+    /// The same of so many buckets, a power of two.
+    pub(super) fn with_buckets(
+        count: usize,
+        most: usize,
+        prepare: impl Fn(Range<*const u8>),
+    ) -> (Arc<Self>, Writer) {
+        let mut buckets: Vec<Bucket> = Vec::with_capacity(count);
+        let start = buckets.as_ptr();
+        prepare(start.cast()..start.wrapping_add(count).cast());
+        buckets.resize_with(count, Bucket::default);
+        let buckets = buckets.into_boxed_slice();
         let hasher = RandomState::default();
         let secrets = [0_u8, 1].map(|number| hasher.hash_one(number));
         let directory = Arc::new(Self { buckets, secrets, hasher, lengths: PrefixLengths::default() });
@@ -101,6 +110,17 @@ impl Directory {
 
     fn hashed(&self, value: &impl std::hash::Hash) -> Key {
         Key(HASHED | self.hasher.hash_one(value) >> 8 << OWNER_BITS)
+    }
+
+    /// The key of a tunnel that ends at an address that is none of the UPF's.
+    pub(super) fn other_tunnel(&self, local: IpAddr, teid: Teid) -> Key {
+        self.hashed(&("tunnel", local, teid.value()))
+    }
+
+    /// Calls `fetch` with the addresses that a lookup of the key reads, one for each cache line.
+    #[inline]
+    pub(super) fn prefetch(&self, key: Key, fetch: impl Fn(*const u8)) {
+        self.buckets(key).for_each(|bucket| fetch(std::ptr::from_ref(bucket).cast()));
     }
 
     /// The owner of a key.
@@ -180,29 +200,37 @@ impl Writer {
         self.directory.lengths.set(is_v4, length, are_there);
     }
 
-    /// Makes a worker, or all workers, the owner of a key. Returns `false` without a change when the table is full, or,
-    /// rarely, both buckets are.
-    pub(super) fn set(&mut self, key: Key, owner: usize) -> bool {
-        let entry = key.0 | owner as u64 & OWNER;
-        if let Some((slot, _)) = self.directory.find(key) {
-            slot.store(entry, Ordering::Release);
-            return true;
+    /// Adds a session of a worker to a key: the worker becomes its owner, or all workers if another one was. Returns whether the key is new. `None`:
+    /// nothing has changed, since the table is full, or, rarely, both buckets are.
+    pub(super) fn claim(&mut self, key: Key, worker: usize) -> Option<bool> {
+        match self.directory.find(key) {
+            None => self.insert(key, worker).then_some(true),
+            Some((slot, entry)) => {
+                if (entry & OWNER) as usize != worker {
+                    slot.store(key.0 | OWNER, Ordering::Release);
+                }
+                Some(false)
+            }
         }
+    }
+
+    /// Inserts a key without an entry.
+    fn insert(&mut self, key: Key, worker: usize) -> bool {
         let emptier = self.directory.buckets(key).max_by_key(|bucket| bucket.free().count());
         let Some(slot) = emptier.filter(|_| self.entries < self.most).and_then(|bucket| bucket.free().next())
         else {
             return false;
         };
-        slot.store(entry, Ordering::Release);
+        slot.store(key.0 | worker as u64 & OWNER, Ordering::Release);
         self.entries += 1;
         true
     }
 
-    /// Removes a key.
-    pub(super) fn remove(&mut self, key: Key) {
-        if let Some((slot, _)) = self.directory.find(key) {
-            slot.store(EMPTY, Ordering::Release);
-            self.entries -= 1;
-        }
+    /// Removes a key. `false`: there is no such key.
+    pub(super) fn remove(&mut self, key: Key) -> bool {
+        let Some((slot, _)) = self.directory.find(key) else { return false };
+        slot.store(EMPTY, Ordering::Release);
+        self.entries -= 1;
+        true
     }
 }

@@ -1,6 +1,6 @@
 //! The control plane's handle of the packet threads.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +14,6 @@ use causeway_model::Applications;
 use causeway_ports::Waker;
 use causeway_types::{Seid, Span, Time, WallClock};
 
-use super::directory::Directory;
 use super::messages::{Command, Report, RestoredUsage, Snapshot, SnapshotClient};
 use super::n4::N4Work;
 use super::notifier::Notifier;
@@ -23,14 +22,11 @@ use super::peers::{FIRST_WORKER, WorkerPeers, worker_peers};
 use super::placement::Placement;
 use super::ports::PortSet;
 use super::schedule::Schedule;
-use super::session_keys::NewPaths;
+use super::session_keys::{NewPaths, Path};
 use super::thread::{PacketThread, WorkerMessage, WorkerReports, channel};
 use crate::clock::Clock;
 use crate::data_planes::BoxedDataPlane;
 use crate::watchdog::WatchedThread;
-
-/// Capacity of the directory for each session, in entries: a tunnel in each direction, an IPv4 and an IPv6 address.
-const ENTRIES_PER_SESSION: usize = 4;
 
 /// Paths of sessions of other workers that the first one is told at once.
 const PATHS_PER_COMMAND: usize = 256;
@@ -59,6 +55,8 @@ pub struct WorkerHandle<K> {
     has_n4: bool,
     /// The assignment of sessions to threads; `None`: there is one thread.
     placement: Option<Placement<K>>,
+    /// How many more sessions of other threads use a path than the first thread was told.
+    new_paths: BTreeMap<Path, i64>,
     /// Reports of the control side in place of a thread.
     own: VecDeque<Report<K>>,
     /// The threads with queued commands that were not notified yet, one bit each.
@@ -103,10 +101,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
         let is_by_seid = setups.iter().all(|setup| setup.n4.is_some());
         Self::start(setups, clock, |notifiers, frame_size| {
-            let (directory, writer) = Directory::new(max_sessions.saturating_mul(ENTRIES_PER_SESSION));
-            let peers = worker_peers(notifiers, &directory, topology, frame_size);
-            let workers = (notifiers.len(), is_by_seid);
-            (Some(Placement::new(topology.clone(), max_sessions, workers, writer)), peers)
+            let placement = Placement::new(topology.clone(), max_sessions, notifiers.len(), is_by_seid);
+            let peers = worker_peers(notifiers, placement.directory(), topology, frame_size);
+            (Some(placement), peers)
         })
     }
 
@@ -140,13 +137,27 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
         let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
         let reports = Some(reports);
-        Ok(Self { threads, reports, awaited, has_n4, placement, own, unnotified: 0, running, last })
+        let new_paths = BTreeMap::new();
+        Ok(Self {
+            threads,
+            reports,
+            awaited,
+            has_n4,
+            placement,
+            new_paths,
+            own,
+            unnotified: 0,
+            running,
+            last,
+        })
     }
 
     /// Queues a plan until [`WorkerHandle::wake`] is called. [`Report::Applied`] with the same key contains the result.
     /// `false` when the thread has ended.
     pub fn apply(&mut self, key: K, plan: Plan) -> bool {
-        match self.assign(key, &plan) {
+        let worker =
+            self.placement.as_mut().map_or(Ok(FIRST_WORKER), |placement| placement.assign_worker(key, &plan));
+        match worker {
             Ok(worker) => self.apply_at(worker, key, plan),
             Err(error) => {
                 self.own.push_back(Report::Applied(key, Err(error)));
@@ -155,12 +166,23 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// The thread that has to apply a plan.
-    ///
-    /// # Errors
-    /// No thread can.
-    pub(crate) fn assign(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
-        self.placement.as_mut().map_or(Ok(FIRST_WORKER), |placement| placement.assign_worker(key, plan))
+    /// The threads that have to apply these plans, in order, behind what `threads` has. With an error no thread can.
+    pub(crate) fn assign(&mut self, plans: &[(K, Plan)], threads: &mut Vec<Result<usize, ApplyError>>) {
+        match &mut self.placement {
+            Some(placement) => placement.assign_workers(plans, threads),
+            None => threads.extend(plans.iter().map(|_| Ok(FIRST_WORKER))),
+        }
+    }
+
+    /// Prefetches what [`WorkerHandle::completed`] will need for these reports.
+    pub(crate) fn expect(&self, reports: &VecDeque<Report<K>>) {
+        let applied = reports.iter().filter_map(|report| match report {
+            Report::Applied(key, _) => Some(*key),
+            _ => None,
+        });
+        if let Some(placement) = &self.placement {
+            placement.expect_results(applied);
+        }
     }
 
     /// Queues a plan of this thread, as [`WorkerHandle::apply`] does.
@@ -171,9 +193,22 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// The result of a plan that [`WorkerHandle::assign`] gave to a thread.
     pub(crate) fn completed(&mut self, key: K, is_applied: bool) {
         let news = self.placement.as_mut().and_then(|placement| placement.complete(key, is_applied));
-        if let Some(paths) = news {
+        if let Some(NewPaths { old, new }) = news {
+            old.into_iter().for_each(|path| *self.new_paths.entry(path).or_default() -= 1);
+            new.into_iter().for_each(|path| *self.new_paths.entry(path).or_default() += 1);
+        }
+    }
+
+    /// Queues the paths of sessions of other threads for the first one.
+    fn follow_new_paths(&mut self) {
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        for (path, more) in mem::take(&mut self.new_paths) {
+            let list = if more < 0 { &mut old } else { &mut new };
+            list.extend((0..more.unsigned_abs()).map(|_| path));
+        }
+        if !old.is_empty() || !new.is_empty() {
             // If the first thread has ended, its last report ends the control plane, too.
-            let _ = self.queue(FIRST_WORKER, Command::Follow(paths));
+            let _ = self.queue(FIRST_WORKER, Command::Follow(NewPaths { old, new }));
         }
     }
 
@@ -239,6 +274,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             // A thread that has ended states so in its last report.
             let _ = self.queue(worker, Command::Settings(Arc::clone(own)));
         }
+        if let Some(placement) = &mut self.placement {
+            placement.supervise_paths(!settings.echo.interval.is_zero());
+        }
         let paths = self.placement.as_ref().filter(|_| begins).map(Placement::paths_of_others);
         for some in paths.unwrap_or_default().chunks(PATHS_PER_COMMAND) {
             let _ =
@@ -270,6 +308,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
     /// Notifies the threads of queued commands: one system call for each that sleeps.
     pub fn wake(&mut self) {
+        if !self.new_paths.is_empty() {
+            self.follow_new_paths();
+        }
         let unnotified = mem::take(&mut self.unnotified);
         let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unnotified & 1 << worker != 0);
         waiting.for_each(|(_, thread)| thread.wake());

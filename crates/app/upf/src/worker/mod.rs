@@ -5,6 +5,7 @@ mod context;
 mod directory;
 mod egress_ports;
 mod fairness;
+mod few;
 mod handle;
 mod handoff_ring;
 mod in_turn;
@@ -28,9 +29,11 @@ pub use handle::{WorkerHandle, WorkerSetup};
 pub(crate) use in_turn::InTurn;
 pub use messages::{ClassesOf, PlacedRules, Report, RestoredUsage, Snapshot, SnapshotClient, Turns};
 pub use n4::{N4Exchange, N4Result, N4Work};
+pub use placement::Placement;
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
+pub use session_keys::NewPaths;
 pub(crate) use thread::{WorkerMessage, WorkerReports};
 pub(crate) use watch::{
     Missed, MissedPackets, Observation, Observations, PacketImage, ProcessedPacket, SentPacket, WATCHES,

@@ -3,20 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
-use causeway_dataplane::{Op, Plan, Topology};
-use causeway_model::{Far, Pdi, Pdr, ProfiledSession, SessionChange, UeSide};
+use causeway_dataplane::{Op, Topology};
+use causeway_model::{Far, MAX_TUNNELS, Pdi, Pdr, SessionChange, SessionParams, SessionProfile, UeSide};
 use causeway_slowpath::path_of;
-use causeway_types::{FTeid, FTeidV4, FarId, IpNet, PdrId, Teid};
+use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
 
-use super::directory::is_one_ue;
+use super::few::Few;
 
 /// The local address and that of a peer.
 pub(super) type Path = (IpAddr, IpAddr);
 
 /// The paths of a session that have changed.
 #[derive(Debug)]
-pub(super) struct NewPaths {
+pub struct NewPaths {
     /// The previous paths.
     pub(super) old: Vec<Path>,
     /// The new paths.
@@ -34,88 +35,96 @@ pub(super) enum SessionKey {
     Remote(IpAddr, Teid),
 }
 
-/// The keys and paths of a session.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SessionKeys {
-    pub(super) worker: usize,
-    rules: KeySource,
-}
-
-/// The source of the keys: a session profile, or a list of keys for each rule.
+/// The source of a session's keys and paths: its profile and parameters, or a list of keys for each rule.
 #[derive(Clone, Debug)]
-enum KeySource {
+pub(super) enum SessionKeys {
     /// A shared session profile with the session parameters.
-    Profiled(ProfiledSession),
+    Profiled(Arc<SessionProfile>, SessionParams),
     Listed(Box<ListedKeys>),
-}
-
-impl Default for KeySource {
-    fn default() -> Self {
-        Self::Listed(Box::default())
-    }
+    /// It has none.
+    None,
 }
 
 /// The same, rule by rule.
 #[derive(Clone, Debug, Default)]
-struct ListedKeys {
+pub(super) struct ListedKeys {
     pdrs: BTreeMap<PdrId, Vec<SessionKey>>,
     fars: BTreeMap<FarId, (Vec<SessionKey>, Option<Path>)>,
 }
 
 impl SessionKeys {
-    /// Updates the keys with a plan.
-    pub(super) fn follow(&mut self, plan: &Plan, topology: &Topology) {
-        match (&plan.change, &mut self.rules) {
-            (SessionChange::Install(session), rules) if session.is_shared() => {
-                *rules = KeySource::Profiled(session.clone());
+    /// The same after a change.
+    pub(super) fn after(&self, change: &SessionChange, topology: &Topology) -> Self {
+        match (change, self) {
+            (SessionChange::Install(session), _) if session.is_shared() => {
+                Self::Profiled(Arc::clone(session.profile()), *session.params())
             }
-            (SessionChange::Rebind(transition), KeySource::Profiled(session)) => {
-                *session = transition.after();
+            (SessionChange::Rebind(transition), Self::Profiled(..)) => {
+                let [_, (profile, params)] = transition.before_and_after();
+                Self::Profiled(Arc::clone(profile), *params)
             }
-            (SessionChange::Remove, rules) => *rules = KeySource::default(),
-            (_, rules) => {
-                let mut listed = std::mem::take(rules).into_listed(topology);
-                plan.ops().iter().for_each(|op| listed.write(op, topology));
-                *rules = KeySource::Listed(listed);
-            }
-        }
-    }
-
-    /// The keys, each once, in order.
-    pub(super) fn keys(&self) -> Vec<SessionKey> {
-        match &self.rules {
-            KeySource::Profiled(profiled) => keys_of_profiled(profiled),
-            KeySource::Listed(listed) => {
-                let of_fars = listed.fars.values().map(|(holdings, _)| holdings);
-                in_order(listed.pdrs.values().chain(of_fars).flatten().copied())
+            (SessionChange::Remove, _) => Self::None,
+            _ => {
+                let mut listed = self.listed(topology);
+                change.ops().iter().for_each(|op| listed.write(op, topology));
+                Self::Listed(listed)
             }
         }
     }
 
-    /// The paths, each once, in order.
-    pub(super) fn paths(&self, topology: &Topology) -> Vec<Path> {
-        match &self.rules {
-            KeySource::Profiled(profiled) => {
-                let both = profiled.profile().senders().zip(profiled.params().remotes);
-                in_order(
-                    both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into()))),
-                )
-            }
-            KeySource::Listed(listed) => in_order(listed.fars.values().filter_map(|(_, path)| *path)),
-        }
-    }
-}
-
-impl KeySource {
-    fn into_listed(self, topology: &Topology) -> Box<ListedKeys> {
+    fn listed(&self, topology: &Topology) -> Box<ListedKeys> {
         match self {
-            Self::Listed(listed) => listed,
-            Self::Profiled(profiled) => {
-                let (rules, mut listed) = (profiled.rules(), Box::<ListedKeys>::default());
+            Self::None => Box::default(),
+            Self::Listed(listed) => listed.clone(),
+            Self::Profiled(profile, params) => {
+                let (rules, mut listed) = (profile.rules_with(params, None), Box::<ListedKeys>::default());
                 rules.pdrs.values().for_each(|pdr| listed.put_pdr(pdr));
                 rules.fars.values().for_each(|far| listed.put_far(far, topology));
                 listed
             }
+        }
+    }
+
+    /// Calls `see` with the keys, in no order, some more than once.
+    pub(super) fn visit(&self, mut see: impl FnMut(SessionKey)) {
+        match self {
+            Self::None => {}
+            Self::Profiled(profile, params) => {
+                profile.tunnels(params).flat_map(of_tunnel).for_each(&mut see);
+                let pdrs = profile.rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
+                pdrs.flat_map(|pdr| of_ue(&pdr.pdi, params.ue)).for_each(&mut see);
+                of_remotes(params).for_each(see);
+            }
+            Self::Listed(listed) => {
+                let of_fars = listed.fars.values().map(|(keys, _)| keys);
+                listed.pdrs.values().chain(of_fars).flatten().copied().for_each(see);
+            }
+        }
+    }
+
+    /// The same without those that a later state of the session has as well: at most those of its FARs, if it is another one of the same PDRs.
+    pub(super) fn visit_changeable(&self, other: &Self, see: impl FnMut(SessionKey)) {
+        match (self, other) {
+            (Self::Profiled(_, own), Self::Profiled(_, others))
+                if (own.ue, own.tunnels) == (others.ue, others.tunnels) =>
+            {
+                of_remotes(own).for_each(see);
+            }
+            _ => self.visit(see),
+        }
+    }
+
+    /// The paths, each once, in order.
+    pub(super) fn paths(&self, topology: &Topology) -> Few<Path, MAX_TUNNELS> {
+        match self {
+            Self::None => Few::default(),
+            Self::Profiled(profile, params) => {
+                let both = profile.senders().zip(params.remotes);
+                Few::in_order(
+                    both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into()))),
+                )
+            }
+            Self::Listed(listed) => Few::in_order(listed.fars.values().filter_map(|(_, path)| *path)),
         }
     }
 }
@@ -141,27 +150,18 @@ impl ListedKeys {
     }
 }
 
-/// These values, each once, in order: a session has few, so that a list takes less than a set.
-fn in_order<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut values: Vec<T> = values.collect();
-    values.sort_unstable();
-    values.dedup();
-    values
-}
-
-/// The keys of a profiled session, without building its rules.
-fn keys_of_profiled(profiled: &ProfiledSession) -> Vec<SessionKey> {
-    let own = profiled.params();
-    let pdrs = profiled.profile().rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
-    let of_ues = pdrs.flat_map(|pdr| of_ue(&pdr.pdi, own.ue));
-    let remote = |remote: FTeidV4| SessionKey::Remote(remote.addr.into(), remote.teid);
-    let of_remotes = own.remotes.into_iter().flatten().map(remote);
-    in_order(profiled.tunnels().flat_map(of_tunnel).chain(of_ues).chain(of_remotes))
+/// The tunnels that the FARs of a profiled session lead to.
+fn of_remotes(params: &SessionParams) -> impl Iterator<Item = SessionKey> {
+    let remotes = params.remotes.into_iter().flatten();
+    remotes.map(|remote| SessionKey::Remote(remote.addr.into(), remote.teid))
 }
 
 /// The lookup keys of the packets that these PDRs match, each once, in order.
 pub(super) fn keys_of_pdrs<'a>(pdrs: impl Iterator<Item = &'a Pdr>) -> Vec<SessionKey> {
-    in_order(pdrs.flat_map(of_pdr))
+    let mut keys: Vec<SessionKey> = pdrs.flat_map(of_pdr).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 fn of_pdr(pdr: &Pdr) -> Vec<SessionKey> {
@@ -194,23 +194,23 @@ pub(super) fn of_far(far: &Far) -> Vec<SessionKey> {
     })
 }
 
-/// The IP version and length of a prefix of more than one UE.
-pub(super) fn wide_length(holding: SessionKey) -> Option<(bool, u8)> {
-    match holding {
-        SessionKey::Ue(net) if !is_one_ue(net) => Some((net.addr().is_ipv4(), net.prefix_len())),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use causeway_dataplane::GtpuEndpoint;
+    use std::collections::BTreeSet;
+
+    use causeway_dataplane::{GtpuEndpoint, Plan};
     use causeway_model::{
         Forwarding, OuterHeader, PlanOptions, RuleSet, Templates, UeAddress, plan_modification,
     };
     use causeway_types::{DualIp, Interface, Seid};
 
     use super::*;
+
+    fn keys(session: &SessionKeys) -> BTreeSet<SessionKey> {
+        let mut keys = BTreeSet::new();
+        session.visit(|key| drop(keys.insert(key)));
+        keys
+    }
 
     fn tunnel(teid: u32, last: u8) -> FTeid {
         let addr = DualIp::from(Ipv4Addr::new(192, 0, 2, last));
@@ -252,31 +252,34 @@ mod tests {
         let mut templates = Templates::default();
         for number in [1, 2] {
             let (seid, rules) = (Seid(number.into()), rules(number));
-            let (mut one, mut other) = (SessionKeys::default(), SessionKeys::default());
+            let follow = |keys: &SessionKeys, plan: &Plan| keys.after(&plan.change, &topology);
             let same = |one: &SessionKeys, other: &SessionKeys| {
-                assert!(!one.keys().is_empty() && !one.paths(&topology).is_empty());
-                assert_eq!(one.keys(), other.keys());
-                assert_eq!(one.paths(&topology), other.paths(&topology));
+                assert!(!keys(one).is_empty() && !one.paths(&topology).is_empty());
+                assert_eq!(keys(one), keys(other));
+                assert_eq!(*one.paths(&topology), *other.paths(&topology));
             };
             let profiled = templates.profiled(&rules).unwrap();
-            one.follow(&Plan { session: seid, change: profiled.clone().into() }, &topology);
-            other.follow(&Plan::install(seid, rules.clone()), &topology);
+            let one = follow(&SessionKeys::None, &Plan { session: seid, change: profiled.clone().into() });
+            let other = follow(&SessionKeys::None, &Plan::install(seid, rules.clone()));
             same(&one, &other);
+            let first = one.clone();
             let mut moved = rules.clone();
             let outer = Some(OuterHeader::Gtpu(tunnel(200 + u32::from(number), 8)));
             moved.fars.get_mut(&FarId(2)).unwrap().forwarding.as_mut().unwrap().outer = outer;
             let plan = plan_modification(seid, &rules, &moved, &PlanOptions::default());
             let change = templates.transition(&profiled, &moved, &plan).unwrap().into();
-            one.follow(&Plan { session: seid, change }, &topology);
-            other.follow(&plan, &topology);
+            let (one, other) = (follow(&one, &Plan { session: seid, change }), follow(&other, &plan));
             same(&one, &other);
-            assert!(matches!((&one.rules, &other.rules), (KeySource::Profiled(_), KeySource::Listed(_))));
+            assert!(matches!((&one, &other), (SessionKeys::Profiled(..), SessionKeys::Listed(_))));
+            let (mut left, mut new) = (BTreeSet::new(), BTreeSet::new());
+            first.visit_changeable(&one, |key| drop(left.insert(key)));
+            one.visit_changeable(&first, |key| drop(new.insert(key)));
+            let only = |these: &SessionKeys, others| &keys(these) - &keys(others);
+            assert_eq!((&left - &new, &new - &left), (only(&first, &one), only(&one, &first)));
             let mut without = moved.clone();
             without.pdrs.get_mut(&PdrId(2)).unwrap().pdi.routes.clear();
             let plan = plan_modification(seid, &moved, &without, &PlanOptions::default());
-            one.follow(&plan, &topology);
-            other.follow(&plan, &topology);
-            same(&one, &other);
+            same(&follow(&one, &plan), &follow(&other, &plan));
         }
     }
 }

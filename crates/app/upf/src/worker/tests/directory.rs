@@ -3,7 +3,7 @@ use std::net::IpAddr;
 
 use causeway_types::{IpNet, Teid};
 
-use super::super::directory::{Directory, Key};
+use super::super::directory::{ALL_WORKERS, Directory, Key};
 
 fn teid(raw: u32) -> Teid {
     Teid::new(raw).unwrap()
@@ -11,10 +11,10 @@ fn teid(raw: u32) -> Teid {
 
 // Input:  a tunnel, an IPv4 and an IPv6 address and a peer's tunnel with an owner each, and others that differ a
 //         little.
-// Output: each has its owner; the others have none.
+// Output: each has its owner, and all workers once a second one has it; the others have none.
 #[test]
 fn every_kind_of_key_has_its_owner() {
-    let (directory, mut writer) = Directory::new(8);
+    let (directory, mut writer) = Directory::new(8, |_| ());
     let ip = |text: &str| text.parse::<IpAddr>().unwrap();
     let net = |text: &str| text.parse::<IpNet>().unwrap();
     let keys = [
@@ -24,16 +24,21 @@ fn every_kind_of_key_has_its_owner() {
         directory.remote(ip("192.0.2.1"), teid(7)),
     ];
     for (n, key) in keys.iter().enumerate() {
-        assert!(writer.set(*key, n + 59));
+        assert_eq!(writer.claim(*key, n + 59), Some(true));
     }
     assert_eq!(keys.map(|key| directory.owner(key)), [59, 60, 61, 62].map(Some));
     assert_eq!(directory.owner_of(ip("10.0.0.7")), Some(60));
+    let same = writer.claim(keys[0], 59);
+    assert_eq!((same, directory.owner(keys[0])), (Some(false), Some(59)));
+    let other = writer.claim(keys[0], 7);
+    assert_eq!((other, directory.owner(keys[0])), (Some(false), Some(ALL_WORKERS)));
     assert_eq!(directory.owner_of(ip("2001:db8:0:7:ffff::")), Some(61));
     for other in [
         directory.tunnel(0, 7),
         directory.ue(net("0.0.0.7/32")),
         directory.ue(net("2001:db8:0:8::/64")),
         directory.remote(ip("192.0.2.2"), teid(7)),
+        directory.other_tunnel(ip("192.0.2.1"), teid(7)),
     ] {
         assert_eq!(directory.owner(other), None);
     }
@@ -43,7 +48,7 @@ fn every_kind_of_key_has_its_owner() {
 // Output: both agree at each step; the full table refuses; no entry is left at the end.
 #[test]
 fn the_table_is_a_map() {
-    let (directory, mut writer) = Directory::new(500);
+    let (directory, mut writer) = Directory::new(500, |_| ());
     let mut map = BTreeMap::new();
     let mut seed = 1_u64;
     for _ in 0..100_000 {
@@ -51,10 +56,10 @@ fn the_table_is_a_map() {
         let (raw, owner) = ((seed >> 33) as u32 % 1000, 1 + (seed >> 20) as usize % 3);
         let key = directory.tunnel(0, raw);
         if map.remove(&raw).is_some() {
-            writer.remove(key);
+            assert!(writer.remove(key) && !writer.remove(key));
         } else {
             let has_room = map.len() < 500;
-            assert_eq!(writer.set(key, owner), has_room);
+            assert_eq!(writer.claim(key, owner), has_room.then_some(true));
             if has_room {
                 map.insert(raw, owner);
             }
@@ -63,7 +68,7 @@ fn the_table_is_a_map() {
         assert_eq!(directory.owner(directory.tunnel(0, asked)), map.get(&asked).copied());
     }
     for raw in map.into_keys() {
-        writer.remove(directory.tunnel(0, raw));
+        assert!(writer.remove(directory.tunnel(0, raw)));
     }
     assert!((0..1000).all(|raw| directory.owner(directory.tunnel(0, raw)).is_none()));
 }
@@ -73,8 +78,11 @@ fn the_table_is_a_map() {
 #[test]
 fn a_row_of_keys_fits_whatever_the_secrets() {
     for first in 0..1000 {
-        let (directory, mut writer) = Directory::new(32);
-        assert!((0..32).all(|n| writer.set(directory.tunnel(0, first * 8 + n), 1)), "from {first}");
+        let (directory, mut writer) = Directory::new(32, |_| ());
+        assert!(
+            (0..32).all(|n| writer.claim(directory.tunnel(0, first * 8 + n), 1).is_some()),
+            "from {first}"
+        );
     }
 }
 
@@ -82,16 +90,16 @@ fn a_row_of_keys_fits_whatever_the_secrets() {
 // Output: they find it each time.
 #[test]
 fn concurrent_readers_find_stable_entries() {
-    let (directory, mut writer) = Directory::new(32);
+    let (directory, mut writer) = Directory::new(32, |_| ());
     let stays: Vec<Key> = (0..8).map(|raw| directory.tunnel(0, raw)).collect();
-    assert!(stays.iter().all(|key| writer.set(*key, 2)));
+    assert!(stays.iter().all(|key| writer.claim(*key, 2).is_some()));
     std::thread::scope(|scope| {
         let look = || (0..20_000).all(|_| stays.iter().all(|key| directory.owner(*key) == Some(2)));
         let readers = [scope.spawn(look), scope.spawn(look)];
         for round in 0..20_000 {
             let passing = (0..24).map(|n| directory.tunnel(1, round + n));
-            passing.clone().for_each(|key| assert!(writer.set(key, 1)));
-            passing.for_each(|key| writer.remove(key));
+            passing.clone().for_each(|key| assert!(writer.claim(key, 1).is_some()));
+            passing.for_each(|key| assert!(writer.remove(key)));
         }
         assert!(readers.into_iter().all(|reader| reader.join().unwrap()));
     });
@@ -102,20 +110,20 @@ fn concurrent_readers_find_stable_entries() {
 // Output: an address has the owner of its entry, else that of a prefix that contains it.
 #[test]
 fn an_address_is_found_by_the_prefix_that_it_lies_in() {
-    let (directory, mut writer) = Directory::new(8);
+    let (directory, mut writer) = Directory::new(8, |_| ());
     let ip = |text: &str| text.parse::<IpAddr>().unwrap();
     let net = |text: &str| text.parse::<IpNet>().unwrap();
     let nets = [("172.16.5.0/24", 1), ("2001:db8:1::/48", 2), ("2001:db8:2::7/128", 3)];
     for (text, owner) in nets {
-        assert!(writer.set(directory.ue(net(text)), owner));
+        assert!(writer.claim(directory.ue(net(text)), owner).is_some());
         writer.has_prefixes(net(text).addr().is_ipv4(), net(text).prefix_len(), true);
     }
-    assert!(writer.set(directory.ue(net("172.16.5.9/32")), 4));
+    assert!(writer.claim(directory.ue(net("172.16.5.9/32")), 4).is_some());
     let owner = |text| directory.owner_of(ip(text));
     assert_eq!(["172.16.5.8", "172.16.5.9", "172.16.6.8"].map(owner), [Some(1), Some(4), None]);
     assert_eq!(["2001:db8:1:ff::", "2001:db8:2::7", "2001:db8:2::8"].map(owner), [Some(2), Some(3), None]);
     writer.has_prefixes(true, 24, false);
-    writer.remove(directory.ue(net("172.16.5.0/24")));
+    assert!(writer.remove(directory.ue(net("172.16.5.0/24"))));
     assert_eq!(["172.16.5.8", "172.16.5.9"].map(owner), [None, Some(4)]);
 }
 
@@ -123,14 +131,14 @@ fn an_address_is_found_by_the_prefix_that_it_lies_in() {
 // Output: each insertion succeeds: removed entries free their slots.
 #[test]
 fn removed_entries_free_their_slots() {
-    let (directory, mut writer) = Directory::new(3600);
+    let (directory, mut writer) = Directory::new(3600, |_| ());
     let mut there: Vec<u32> = (0..3600).collect();
-    assert!(there.iter().all(|raw| writer.set(directory.tunnel(0, *raw), 1)));
+    assert!(there.iter().all(|raw| writer.claim(directory.tunnel(0, *raw), 1).is_some()));
     let mut random = fastrand::Rng::with_seed(7);
     for raw in 3600..300_000 {
         let place = random.usize(..there.len());
-        writer.remove(directory.tunnel(0, there[place]));
+        assert!(writer.remove(directory.tunnel(0, there[place])));
         there[place] = raw;
-        assert!(writer.set(directory.tunnel(0, raw), 1), "{raw}");
+        assert!(writer.claim(directory.tunnel(0, raw), 1).is_some(), "{raw}");
     }
 }
