@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use crate::report::{self, Conditions, IoCost, Report};
 use crate::{
     BenchError, events, filters, floods, idle, index, kit, memory, observers, overload, pauses, pfcp,
-    pipeline, ports, switch, unassociated, upf, workers,
+    pipeline, placement, ports, switch, unassociated, upf, workers,
 };
 
 /// The benchmark, and the common options.
@@ -56,6 +56,8 @@ pub enum Benchmark {
     Pauses(pauses::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
     Pfcp(pfcp::Options),
+    /// Sessions on several packet threads: ns to place one that begins, is handed over or ends, without a data plane
+    Placement(placement::Options),
     /// Unwanted PFCP datagrams: ns of each kind, compared with those of an SMF, and the state that remains
     UnassociatedPeers(unassociated::Options),
     /// Flow entries of the fast path: ns to find one by TEID, UE address or prefix
@@ -89,6 +91,7 @@ impl Benchmark {
             Self::Idle(idle::Options::default()),
             Self::Pauses(pauses::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
+            Self::Placement(placement::Options::default()),
             Self::UnassociatedPeers(unassociated::Options::default()),
             Self::Index(index::Options::default()),
             Self::Filters(filters::Options::default()),
@@ -125,6 +128,7 @@ impl Benchmark {
             Self::Idle(_) => "idle",
             Self::Pauses(_) => "pauses",
             Self::Pfcp(_) => "pfcp",
+            Self::Placement(_) => "placement",
             Self::UnassociatedPeers(_) => "unassociated-peers",
             Self::Index(_) => "index",
             Self::Filters(_) => "filters",
@@ -147,6 +151,7 @@ impl Benchmark {
             Self::Idle(options) => idle::run(options, common),
             Self::Pauses(options) => pauses::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
+            Self::Placement(options) => placement::run(options, common),
             Self::UnassociatedPeers(options) => unassociated::run(options, common),
             Self::Index(options) => index::run(options, common),
             Self::Filters(options) => filters::run(options, common),

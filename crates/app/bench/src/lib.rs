@@ -39,6 +39,7 @@ pub mod overload;
 pub mod pauses;
 pub mod pfcp;
 pub mod pipeline;
+pub mod placement;
 pub mod ports;
 pub mod report;
 mod separate_process;
