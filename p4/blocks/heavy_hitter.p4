@@ -20,8 +20,11 @@
 #define SIZE_HEAVY_CHANCES 2048
 #endif
 
-// The owners of a way, and whether the packet's flow is one.
+// The owners of a way, and whether the packet's flow is one. The place is hashed in the stage of the register itself, so that they can stand in the first
+// one; what comes behind has the place as a field.
 #define HEAVY_OWNERS(way, register_id, place) \
+    HEAVY_PLACE_HASH_##way(compare_hash_##way, bit<HEAVY_BITS>) \
+    HEAVY_PLACE_HASH_##way(set_hash_##way, bit<HEAVY_BITS>) \
     @id(register_id) \
     REGISTER(heavy_owners_##way, SIZE_HEAVY, bit<HEAVY_BITS>, bit<16>) \
     REGISTER_ACTION(heavy_owners_##way, compare_owner_##way, bit<HEAVY_BITS>, bit<16>, \
@@ -33,23 +36,24 @@
     ) \
     @hidden \
     action find_##way() { \
-        REGISTER_EXECUTE(compare_owner_##way, place, meta.heavy_own_##way) \
+        REGISTER_EXECUTE_HASHED(compare_owner_##way, compare_hash_##way, flow, place, meta.heavy_own_##way) \
     } \
     @hidden \
     action take_##way() { \
-        REGISTER_EXECUTE(set_owner_##way, place, meta.heavy_own_##way) \
+        REGISTER_EXECUTE_HASHED(set_owner_##way, set_hash_##way, flow, place, meta.heavy_own_##way) \
     } \
     @hidden \
     table heavy_owning_##way { \
         key = { \
+            is_counted : exact; \
             is_second : exact; \
             second_way : exact; \
         } \
         actions = { find_##way; take_##way; NoAction; } \
         const default_action = NoAction(); \
         const entries = { \
-            (0, 0) : find_##way(); \
-            (1, way) : take_##way(); \
+            (1, 0, 0) : find_##way(); \
+            (1, 1, way) : take_##way(); \
         } \
         size = 2; \
     }
@@ -100,6 +104,7 @@
         key = { \
             is_second : ternary; \
             second_way : ternary; \
+            meta.is_heavy_asked : ternary; \
             meta.heavy_own_0 : ternary; \
             meta.heavy_own_1 : ternary; \
             meta.heavy_phase : ternary; \
@@ -107,10 +112,10 @@
         actions = { read_##way##_##array; add_##way##_##array; begin_##way##_##array; reset_##way##_##array; NoAction; } \
         const default_action = NoAction(); \
         const entries = { \
-            (1, way, _, _, array) : begin_##way##_##array(); \
-            (1, way, _, _, _) : reset_##way##_##array(); \
-            (0, _, is_own_0, is_own_1, array) : add_##way##_##array(); \
-            (0, _, _, _, _) : read_##way##_##array(); \
+            (1, way, 1, _, _, array) : begin_##way##_##array(); \
+            (1, way, 1, _, _, _) : reset_##way##_##array(); \
+            (0, _, 1, is_own_0, is_own_1, array) : add_##way##_##array(); \
+            (0, _, 1, _, _, _) : read_##way##_##array(); \
         } \
         size = 4; \
     }
@@ -187,15 +192,18 @@
         size = SIZE_HEAVY_CHANCES; \
     }
 
-#define HEAVY_IDENTITY meta.heavy_hash[31:16]
+// Rules have 24 bits: two with the same last 16 have other places in each way, since both CRCs map the first eight to as many places.
+#define HEAVY_IDENTITY flow[15:0]
+#define HEAVY_PLACE_HASH_0 HASH_CRC32_PLACE
+#define HEAVY_PLACE_HASH_1 HASH_CRC16_PLACE
 #define HEAVY_PLACE_0 meta.heavy_hash[HEAVY_BITS - 1:0]
 #define HEAVY_PLACE_1 meta.heavy_hash_1[HEAVY_BITS - 1:0]
 
 control HeavyHitters(
     inout HEAVY_OWNER meta, in bit<32> flow, in bit<1> is_counted, in bit<1> is_second, in bit<1> second_way
 ) {
-    HASH_CRC32(identity_hash)
-    HASH_CRC16(place_hash)
+    HASH_CRC32(place_hash_0)
+    HASH_CRC16(place_hash_1)
     RANDOM(chance_random)
 
     // The units in a window from which on a flow is heavy, and half of them. Without an entry nothing is counted.
@@ -214,13 +222,9 @@ control HeavyHitters(
     }
 
     @hidden
-    action hash_key() {
-        HASH_CRC32_OF(identity_hash, meta.heavy_hash, flow)
-    }
-
-    @hidden
-    action hash_place() {
-        HASH_CRC16_OF(place_hash, meta.heavy_hash_1, flow)
+    action hash_places() {
+        HASH_CRC32_OF(place_hash_0, meta.heavy_hash, flow)
+        HASH_CRC16_OF(place_hash_1, meta.heavy_hash_1, flow)
     }
 
     @hidden
@@ -350,6 +354,7 @@ control HeavyHitters(
     @hidden
     table heavy_flagging {
         key = {
+            meta.is_heavy_asked : ternary;
             is_second : ternary;
             meta.heavy_own_0 : ternary;
             meta.heavy_own_1 : ternary;
@@ -361,14 +366,14 @@ control HeavyHitters(
         actions = { raise; begin; clear; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (0, 1, _, 0, _, _, _) : raise();
-            (0, 1, _, 1, 1, _, _) : clear();
-            (0, 0, 1, _, _, 0, _) : raise();
-            (0, 0, 1, _, _, 1, 1) : clear();
-            (1, 1, _, 0, _, _, _) : begin();
-            (1, 1, _, 1, _, _, _) : clear();
-            (1, 0, 1, _, _, 0, _) : begin();
-            (1, 0, 1, _, _, 1, _) : clear();
+            (1, 0, 1, _, 0, _, _, _) : raise();
+            (1, 0, 1, _, 1, 1, _, _) : clear();
+            (1, 0, 0, 1, _, _, 0, _) : raise();
+            (1, 0, 0, 1, _, _, 1, 1) : clear();
+            (1, 1, 1, _, 0, _, _, _) : begin();
+            (1, 1, 1, _, 1, _, _, _) : clear();
+            (1, 1, 0, 1, _, _, 0, _) : begin();
+            (1, 1, 0, 1, _, _, 1, _) : clear();
         }
         size = 8;
     }
@@ -389,6 +394,7 @@ control HeavyHitters(
     @hidden
     table heavy_taking {
         key = {
+            meta.is_heavy_asked : ternary;
             meta.heavy_own_0 : ternary;
             meta.heavy_own_1 : ternary;
             meta.heavy_count_0_3[15:15] : ternary;
@@ -400,54 +406,52 @@ control HeavyHitters(
         actions = { take_place; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (0, 0, 0, 1, _, 0, _) : take_place(HEAVY_SECOND_0);
-            (0, 0, 1, _, 1, _, 0) : take_place(HEAVY_SECOND_1);
+            (1, 0, 0, 0, 1, _, 0, _) : take_place(HEAVY_SECOND_0);
+            (1, 0, 0, 1, _, 1, _, 0) : take_place(HEAVY_SECOND_1);
         }
         size = 2;
     }
 
+    // No table but that of limits stands under a condition: the compiler would give it a stage of its own.
     apply {
-        hash_key();
-        hash_place();
+        hash_places();
         split_time();
-        heavy_epochs.apply();
         if (is_counted == 1) {
             heavy_limits.apply();
         }
+        heavy_owning_0.apply();
+        heavy_owning_1.apply();
+        heavy_epochs.apply();
         meta.heavy_before = 1;
-        if (meta.is_heavy_asked == 1) {
-            heavy_owning_0.apply();
-            heavy_owning_1.apply();
-            if (meta.heavy_own_0 == 1) {
-                flag_place_0();
-            } else {
-                flag_place_1();
-            }
-            heavy_counting_0_0.apply();
-            heavy_counting_0_1.apply();
-            heavy_counting_0_2.apply();
-            heavy_counting_0_3.apply();
-            heavy_counting_1_0.apply();
-            heavy_counting_1_1.apply();
-            heavy_counting_1_2.apply();
-            heavy_counting_1_3.apply();
-            heavy_sums_0.apply();
-            heavy_sums_1.apply();
-            add_sums_0();
-            add_sums_1();
-            heavy_gone_0.apply();
-            heavy_gone_1.apply();
-            heavy_chances_0.apply();
-            heavy_chances_1.apply();
-            if (meta.heavy_own_0 == 1) {
-                units_0();
-            } else {
-                units_1();
-            }
-            compare();
-            heavy_flagging.apply();
-            compare_chances();
-            heavy_taking.apply();
+        if (meta.heavy_own_0 == 1) {
+            flag_place_0();
+        } else {
+            flag_place_1();
         }
+        heavy_counting_0_0.apply();
+        heavy_counting_0_1.apply();
+        heavy_counting_0_2.apply();
+        heavy_counting_0_3.apply();
+        heavy_counting_1_0.apply();
+        heavy_counting_1_1.apply();
+        heavy_counting_1_2.apply();
+        heavy_counting_1_3.apply();
+        heavy_sums_0.apply();
+        heavy_sums_1.apply();
+        add_sums_0();
+        add_sums_1();
+        heavy_gone_0.apply();
+        heavy_gone_1.apply();
+        heavy_chances_0.apply();
+        heavy_chances_1.apply();
+        if (meta.heavy_own_0 == 1) {
+            units_0();
+        } else {
+            units_1();
+        }
+        compare();
+        heavy_flagging.apply();
+        compare_chances();
+        heavy_taking.apply();
     }
 }

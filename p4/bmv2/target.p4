@@ -41,6 +41,8 @@
         array.write((bit<32>)at, cell); \
     }
 #define REGISTER_EXECUTE(name, at, result) name(at, result);
+// The same where Tofino has the hash in the register's stage.
+#define REGISTER_EXECUTE_HASHED(name, hash, key, at, result) name(at, result);
 // Cells of a signed word: simple_switch keeps and reads the bits.
 #define REGISTER_SIGNED(name, size, index) register<bit<32>>(size) name;
 #define REGISTER_SIGNED_RESULT bit<32>
@@ -78,6 +80,8 @@ struct pair_t {
 }
 // Hashes of a key of 32 bits, and random bits.
 #define HASH_CRC32(name)
+#define HASH_CRC32_PLACE(name, place)
+#define HASH_CRC16_PLACE(name, place)
 #define HASH_CRC16(name)
 #define HASH_CRC32_OF(name, result, key) hash(result, HashAlgorithm.crc32, (bit<32>)0, { key }, (bit<64>)0x100000000);
 #define HASH_CRC16_OF(name, result, key) hash(result, HashAlgorithm.crc16, (bit<16>)0, { key }, (bit<32>)0x10000);

@@ -49,6 +49,8 @@
         void apply(inout word cell, out word result) { body } \
     };
 #define REGISTER_EXECUTE(name, at, result) result = name.execute(at);
+// The same at a hash of a field, which is made in the stage of the register: `at` says it for BMv2, which has it before.
+#define REGISTER_EXECUTE_HASHED(name, hash, key, at, result) result = name.execute(hash.get({ key }));
 // Cells of a signed word.
 #define REGISTER_SIGNED(name, size, index) REGISTER(name, size, index, int<32>)
 #define REGISTER_SIGNED_RESULT int<32>
@@ -66,6 +68,8 @@ struct pair_t {
 }
 // Hashes of a key of 32 bits, and random bits.
 #define HASH_CRC32(name) Hash<bit<32>>(HashAlgorithm_t.CRC32) name;
+#define HASH_CRC32_PLACE(name, place) Hash<place>(HashAlgorithm_t.CRC32) name;
+#define HASH_CRC16_PLACE(name, place) Hash<place>(HashAlgorithm_t.CRC16) name;
 #define HASH_CRC16(name) Hash<bit<16>>(HashAlgorithm_t.CRC16) name;
 #define HASH_CRC32_OF(name, result, key) result = name.get({ key });
 #define HASH_CRC16_OF(name, result, key) result = name.get({ key });

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::ExperimentError;
 use crate::accel;
 use crate::gaming::{fig40, fig41, fig42, table8};
-use crate::heavy::{fig18, fig30, fig31, fig32, fig33, fig35};
+use crate::heavy::{fig18, fig30, fig31, fig32, fig33, fig35, table7};
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
 use crate::hybrid::{share, thesis};
 use crate::outcome::Outcome;
@@ -63,6 +63,8 @@ pub enum Experiment {
     HhFig33,
     /// Completion of delay-critical flows, with heavy hitters in the same queue and in a lower one
     HhFig35,
+    /// Resources of the detector on a switch
+    HhTable7,
     /// All experiments on heavy hitters, on one page
     Hh,
     /// Rate and latency of the memory path of X-PLANE, over the model of external memory
@@ -81,6 +83,8 @@ pub enum Experiment {
     Accel,
     /// Throughput and latency of X-PLANE's design and of ours
     XplaneTable1,
+    /// Resources of X-PLANE's switch and memory servers
+    XplaneTable2,
     /// Throughput of X-PLANE by slow path ratio, searched PDRs and packet size
     XplaneFig12,
     /// Distribution of the latency of X-PLANE
@@ -279,6 +283,7 @@ impl Experiment {
             }
             Self::Xplane => vec![
                 Self::XplaneTable1,
+                Self::XplaneTable2,
                 Self::XplaneFig12,
                 Self::XplaneFig13,
                 Self::XplaneFig15,
@@ -287,7 +292,15 @@ impl Experiment {
                 Self::XplaneFig18,
             ],
             Self::Hh => {
-                vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33, Self::HhFig35]
+                vec![
+                    Self::HhFig18,
+                    Self::HhFig30,
+                    Self::HhFig31,
+                    Self::HhFig32,
+                    Self::HhFig33,
+                    Self::HhFig35,
+                    Self::HhTable7,
+                ]
             }
             Self::Accel => vec![
                 Self::AccelTable1,
@@ -304,7 +317,7 @@ impl Experiment {
 
     /// It passes a trace through detectors, which may be a user's.
     fn has_trace(self) -> bool {
-        self.subject() == Subject::HeavyHitters && self != Self::HhFig35
+        self.subject() == Subject::HeavyHitters && !matches!(self, Self::HhFig35 | Self::HhTable7)
     }
 
     const fn subject(self) -> Subject {
@@ -321,7 +334,8 @@ impl Experiment {
             | Self::HhFig31
             | Self::HhFig32
             | Self::HhFig33
-            | Self::HhFig35 => Subject::HeavyHitters,
+            | Self::HhFig35
+            | Self::HhTable7 => Subject::HeavyHitters,
             Self::AccelTable1
             | Self::AccelFig8
             | Self::AccelFig9
@@ -330,6 +344,7 @@ impl Experiment {
             | Self::Accel => Subject::Accel,
             Self::XplaneMemory
             | Self::XplaneTable1
+            | Self::XplaneTable2
             | Self::XplaneFig12
             | Self::XplaneFig13
             | Self::XplaneFig15
@@ -363,6 +378,7 @@ impl Experiment {
             Self::HhFig32 => fig32::run(common, rows, progress),
             Self::HhFig33 => fig33::run(common, rows, progress),
             Self::HhFig35 => fig35::run(common, rows, progress),
+            Self::HhTable7 => Ok(table7::run()),
             Self::XplaneMemory => xplane::memory::run(common, rows, progress),
             Self::AccelTable1 => accel::table1::run(common, rows, progress),
             Self::AccelFig8 => accel::fig8::run(common, rows, progress),
@@ -370,6 +386,7 @@ impl Experiment {
             Self::AccelFallback => accel::fallback::run(common, rows, progress),
             Self::AccelChain | Self::Accel => accel::chain::run(common, rows, progress),
             Self::XplaneTable1 => xplane::figures::table1(common, rows, progress),
+            Self::XplaneTable2 => xplane::table2::run(common, progress),
             Self::XplaneFig12 => xplane::figures::fig12(common, rows, progress),
             Self::XplaneFig13 => xplane::figures::fig13(common, rows, progress),
             Self::XplaneFig15 => xplane::figures::fig15(common, rows, progress),

@@ -145,6 +145,14 @@ pub mod xplane {
         USED_BY,
         "X-PLANE section 7.3: half of the other 17 %, for a packet that comes and leaves",
     );
+    /// The memory of a server.
+    pub const MEMORY: Parameter = parameter(
+        "memory of a server",
+        341e9,
+        "octets/s",
+        "xplane-table2",
+        "X-PLANE section 7.1: 16 modules and two Xeon 4314, which have eight channels of DDR4-2666 each by the vendor",
+    );
     /// What a read of tokens takes longer, at most.
     pub const SPREAD: Parameter =
         parameter("what a read takes longer, at most", 1000.0, "ns", "xplane-fig18", "an assumption");
@@ -249,7 +257,7 @@ pub mod driver {
 }
 
 /// All of them, in the order of the documentation.
-pub const ALL: [Parameter; 24] = [
+pub const ALL: [Parameter; 25] = [
     accel_switch::PORT,
     accel_switch::FULL_PORT,
     accel_switch::QUEUE,
@@ -264,6 +272,7 @@ pub const ALL: [Parameter; 24] = [
     xplane::ONE_WAY,
     xplane::PASS,
     xplane::SPREAD,
+    xplane::MEMORY,
     hybrid::CHANGES,
     hybrid::STAY,
     bottleneck::PORT,

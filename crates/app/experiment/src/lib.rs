@@ -6,8 +6,8 @@
 //! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`xplane`] has the memory path
 //! of X-PLANE over the model of external memory, and its figures. [`accel`] has the figures of AccelUPF. [`hybrid`] passes
 //! traces through a switch in front of software. [`ue_table`] plans the UE table of a stateless UPF. [`gaming`] has the figures on cloud gaming, and [`training`] makes
-//! models of application classes. [`hardware`] has the parameters of what cannot be measured here, with their sources, and [`events`] the queue
-//! of events of the simulations. [`run`] is the command line. `docs/experiments.md`, `docs/heavy-hitters.md` and
+//! models of application classes. [`hardware`] has the parameters of what cannot be measured here, with their sources, [`events`] the queue
+//! of events of the simulations, and [`resources`] what the compiler says that programs take. [`run`] is the command line. `docs/experiments.md`, `docs/heavy-hitters.md` and
 //! `docs/application-classes.md` describe all of it.
 //!
 //! ```
@@ -42,6 +42,7 @@ pub mod hybrid;
 pub mod measure;
 pub mod outcome;
 mod page;
+pub mod resources;
 mod row_writer;
 pub mod samples;
 pub mod simulation;

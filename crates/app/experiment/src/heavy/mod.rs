@@ -12,6 +12,7 @@ pub mod fig32;
 pub mod fig33;
 pub mod fig35;
 pub mod given;
+pub mod table7;
 pub mod trace;
 pub mod truth;
 mod tuning;

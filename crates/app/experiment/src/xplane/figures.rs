@@ -18,7 +18,7 @@ use crate::row_writer::Rows;
 use crate::samples::Latencies;
 
 /// Part of the packets that take the slow path in the paper's traffic (X 7.1).
-const SLOW: f64 = 0.048;
+pub(super) const SLOW: f64 = 0.048;
 /// Flows in the table on the switch: at 128 octets each 8 MB, about half of the SRAM that X-PLANE leaves free on a pipeline (X 7.3).
 const ON_CHIP: u32 = 65_536;
 /// Skew of the traffic in the goals: Zipf's exponent. The paper gives none; its trace is uniform.
@@ -26,10 +26,10 @@ const SKEW: f64 = 0.9;
 /// The difference from the paper, in percent, within which a point counts as reproduced.
 const WITHIN: f64 = 10.0;
 
-const OURS: Design = Design::Ours { on_chip: ON_CHIP };
+pub(super) const OURS: Design = Design::Ours { on_chip: ON_CHIP };
 const OURS_WITHOUT_CHIP: Design = Design::Ours { on_chip: 0 };
 
-fn load(common: &Common, design: Design, size: Size, slow: f64, pdrs: u32) -> Load {
+pub(super) fn load(common: &Common, design: Design, size: Size, slow: f64, pdrs: u32) -> Load {
     let packets = if common.quick { 20_000 } else { 400_000 };
     let skew = if design == OURS { SKEW } else { 0.0 };
     Load { design, size, slow, pdrs, skew, rate: None, collapses: true, packets, seed: common.seed }
@@ -58,7 +58,7 @@ fn reproduced(name: &str, found: f64, paper: f64) -> Goal {
     Goal::at_most(&format!("difference from the paper, {name}"), WITHIN, percent(found, paper).abs(), "%")
 }
 
-fn conditions(common: &Common) -> Vec<(&'static str, String)> {
+pub(super) fn conditions(common: &Common) -> Vec<(&'static str, String)> {
     let micros = |picos: Picos| picos as f64 / PICOS_PER_MICRO;
     vec![
         ("links, adapters", "8 of 100 Gbit/s (X 7.1); 40 million READs and 120 million WRITEs a second each (X 7.3)".into()),

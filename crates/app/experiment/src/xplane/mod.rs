@@ -4,3 +4,4 @@ pub mod figures;
 mod limits;
 pub mod memory;
 mod path;
+pub mod table2;

@@ -230,7 +230,7 @@ pub fn entries(program: &Program, config: &SlidingConfig) -> Result<Vec<Update>,
 /// A packet of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// What places have of the flow's key: 15 bits of that of [`SwitchSliding`], 16 of a rule's CRC.
+    /// What places have of the flow's key: 15 bits of that of [`SwitchSliding`], the last 16 of a rule's number.
     pub identity: u16,
     /// Its place in each way.
     pub places: [u32; WAYS],
@@ -242,12 +242,13 @@ pub struct Packet {
 
 impl Packet {
     /// A packet of a rule in its first pass, as the pipeline of `p4/` counts it: one unit, at the places that CRC-32 and CRC-16 of the
-    /// rule's number in four octets say.
+    /// rule's number in four octets say. Rules have 24 bits: two of them with the
+    /// same last 16 bits have other places in each way, so that no two rules count as one.
     pub fn of_rule(rule: u32) -> Self {
         let (long, short) = (!crc(rule, 0xedb8_8320, u32::MAX), crc(rule, 0xa001, 0));
         let last_bits = PLACES as u32 - 1;
         Self {
-            identity: (long >> 16) as u16,
+            identity: rule as u16,
             places: [long & last_bits, short & last_bits],
             weight: 1,
             takes: None,
@@ -452,12 +453,13 @@ impl Detector {
         packet: &Packet,
         random: impl FnOnce() -> u16,
     ) -> Result<Finding, RegisterError> {
+        // The owners stand in the first stage, beside the limits: they are asked in any case.
+        let own = self.own(state, packet)?;
         let Some([full, half]) = parameters(state, self.limits, [u128::from(packet.takes.is_some()), 0], 1)
         else {
             return Ok(Finding::Nothing);
         };
         let moment = Moment::of(now);
-        let own = self.own(state, packet)?;
         let mut units = [0; WAYS];
         for (way, units) in units.iter_mut().enumerate() {
             *units = self.units(state, packet, moment, way, own == Some(way))?;

@@ -263,3 +263,17 @@ fn thresholds_are_those_of_the_window() {
     assert!(are_in(&program) && !are_in(&Program::default()));
     assert!(entries(&program, &with_threshold(Threshold::PacketsPerSecond(949)).unwrap()).is_ok());
 }
+
+// Input:  rules whose numbers have the same last 16 bits, and any first eight.
+// Output: each has a place of its own in each way: places and identity tell all rules of 24 bits apart.
+#[test]
+fn rules_are_told_apart() {
+    for last in [0, 1, 0xa5a5, 0xffff] {
+        let packets: Vec<_> = (0..256).map(|first| Packet::of_rule(first << 16 | last)).collect();
+        assert!(packets.iter().all(|packet| u32::from(packet.identity) == last));
+        for way in 0..WAYS {
+            let places: std::collections::BTreeSet<_> = packets.iter().map(|packet| packet.places[way]).collect();
+            assert_eq!(places.len(), 256, "way {way}");
+        }
+    }
+}
