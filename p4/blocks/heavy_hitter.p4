@@ -8,12 +8,14 @@
 // Without an entry of `heavy_limits` nothing is counted. The control plane fills `heavy_gone_0` and `_1`, what of the oldest count has left the window, and
 // `heavy_chances_0` and `_1`, the greatest random number with which a weight takes a place with an estimate.
 //
-// A sub-window has 2^28 ns, 268 ms. Sub-window n stands in array n modulo 4, with epoch n / 4 modulo 256.
+// A sub-window has 2^28 ns, 268 ms. Sub-window n stands in array n modulo 4, with epoch n / 4 modulo 256. The clock has units of 64 ns: its upper eight bits
+// are the epoch, two bits below the array, and four below these the place in the sub-window. Less a sub-windows, its upper bits are the epoch that array a has
+// if its count is worth something.
 //
 // It stands at egress: a rule is known there from the first stage on, and the stages of egress are free. A flow is a number of 32 bits. What counts is said
-// by `is_counted`; a second pass is a copy with `is_second` and its way. Of the fields of HEAVY_METADATA these are set before: `heavy_time` and
-// `heavy_weight`, what the packet counts. It sets `heavy_copy` to HEAVY_SECOND_0 or _1: a copy is to pass once more, and end; and `heavy_before` to 0:
-// the flow has become heavy, with `heavy_units` in its window. HEAVY_OWNER is the struct that has the fields.
+// by `is_counted`; a second pass is a copy with `is_second` and its way. Of the fields of HEAVY_METADATA these are set before: `heavy_time_0`, the clock, and
+// `heavy_weight`, what the packet counts. It sets `copies` to 1 and `heavy_copy`, what a copy is for: HEAVY_SECOND_0 or _1, to pass once more, and end; or
+// HEAVY_EVENT, to say that the flow has become heavy, with `heavy_units` in its window. HEAVY_OWNER is the struct that has the fields.
 
 // Estimates for which there is a chance to take a place, for all weights together: a window has at most 1,020 units.
 #ifndef SIZE_HEAVY_CHANCES
@@ -63,19 +65,19 @@
     @id(register_id) \
     REGISTER_PAIRS(heavy_counts_##way##_##array, SIZE_HEAVY, bit<HEAVY_BITS>) \
     REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, read_count_##way##_##array, bit<HEAVY_BITS>, \
-        if (cell.first == meta.heavy_epoch_##array) { result = (bit<16>)cell.second; } else { result = 0; } \
+        if (cell.first == meta.heavy_time_##array[31:24]) { result = (bit<16>)cell.second; } else { result = 0; } \
     ) \
     REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, add_count_##way##_##array, bit<HEAVY_BITS>, \
-        if (cell.first == meta.heavy_epoch_##array) { \
+        if (cell.first == meta.heavy_time_##array[31:24]) { \
             cell.second = cell.second |+| meta.heavy_weight; \
         } else { \
             cell.second = meta.heavy_weight; \
         } \
-        cell.first = meta.heavy_epoch_##array; \
+        cell.first = meta.heavy_time_##array[31:24]; \
         result = (bit<16>)cell.second; \
     ) \
     REGISTER_PAIR_ACTION(heavy_counts_##way##_##array, begin_count_##way##_##array, bit<HEAVY_BITS>, \
-        cell.first = meta.heavy_epoch_##array; \
+        cell.first = meta.heavy_time_##array[31:24]; \
         cell.second = meta.heavy_weight; \
         result = (bit<16>)cell.second; \
     ) \
@@ -107,7 +109,7 @@
             meta.is_heavy_asked : ternary; \
             meta.heavy_own_0 : ternary; \
             meta.heavy_own_1 : ternary; \
-            meta.heavy_phase : ternary; \
+            HEAVY_PHASE : ternary; \
         } \
         actions = { read_##way##_##array; add_##way##_##array; begin_##way##_##array; reset_##way##_##array; NoAction; } \
         const default_action = NoAction(); \
@@ -149,7 +151,7 @@
     } \
     @hidden \
     table heavy_sums_##way { \
-        key = { meta.heavy_phase : exact; } \
+        key = { HEAVY_PHASE : exact; } \
         actions = { sum_##way##_0; sum_##way##_1; sum_##way##_2; sum_##way##_3; NoAction; } \
         const default_action = NoAction(); \
         const entries = { \
@@ -170,7 +172,7 @@
     @id(gone_id) \
     table heavy_gone_##way { \
         key = { \
-            meta.heavy_position : exact @name("position"); \
+            HEAVY_POSITION : exact @name("position"); \
             meta.heavy_oldest_##way[7:0] : exact @name("oldest"); \
         } \
         actions = { subtract_gone_##way; @defaultonly NoAction; } \
@@ -196,13 +198,15 @@
 #define HEAVY_IDENTITY flow[15:0]
 #define HEAVY_PLACE_HASH_0 HASH_CRC32_PLACE
 #define HEAVY_PLACE_HASH_1 HASH_CRC16_PLACE
-#define HEAVY_PLACE_0 meta.heavy_hash[HEAVY_BITS - 1:0]
+#define HEAVY_PHASE meta.heavy_time_0[23:22]
+#define HEAVY_POSITION meta.heavy_time_0[21:18]
+#define HEAVY_PLACE_0 meta.heavy_hash_0[HEAVY_BITS - 1:0]
 #define HEAVY_PLACE_1 meta.heavy_hash_1[HEAVY_BITS - 1:0]
 
 control HeavyHitters(
-    inout HEAVY_OWNER meta, in bit<32> flow, in bit<1> is_counted, in bit<1> is_second, in bit<1> second_way
+    inout HEAVY_OWNER meta, in bit<32> flow, in bit<1> is_counted, in bit<1> is_second, in bit<1> second_way, inout bit<3> copies
 ) {
-    HASH_CRC32(place_hash_0)
+    HASH_CRC32_PLACE(place_hash_0, bit<16>)
     HASH_CRC16(place_hash_1)
     RANDOM(chance_random)
 
@@ -223,51 +227,20 @@ control HeavyHitters(
 
     @hidden
     action hash_places() {
-        HASH_CRC32_OF(place_hash_0, meta.heavy_hash, flow)
+        HASH_CRC32_PLACE_OF(place_hash_0, meta.heavy_hash_0, flow)
         HASH_CRC16_OF(place_hash_1, meta.heavy_hash_1, flow)
     }
 
     @hidden
-    action split_time() {
-        meta.heavy_phase = meta.heavy_time[21:20];
-        meta.heavy_position = meta.heavy_time[19:16];
-        meta.heavy_epoch_0 = meta.heavy_time[29:22];
-        meta.heavy_epoch_1 = meta.heavy_time[29:22];
-        meta.heavy_epoch_2 = meta.heavy_time[29:22];
-        meta.heavy_epoch_3 = meta.heavy_time[29:22];
+    action draw() {
         RANDOM_DRAW(chance_random, meta.heavy_random)
     }
 
-    // An array behind the current one was last used a round ago.
     @hidden
-    action epochs_0() {
-        meta.heavy_epoch_1 = meta.heavy_epoch_1 - 1;
-        meta.heavy_epoch_2 = meta.heavy_epoch_2 - 1;
-        meta.heavy_epoch_3 = meta.heavy_epoch_3 - 1;
-    }
-
-    @hidden
-    action epochs_1() {
-        meta.heavy_epoch_2 = meta.heavy_epoch_2 - 1;
-        meta.heavy_epoch_3 = meta.heavy_epoch_3 - 1;
-    }
-
-    @hidden
-    action epochs_2() {
-        meta.heavy_epoch_3 = meta.heavy_epoch_3 - 1;
-    }
-
-    @hidden
-    table heavy_epochs {
-        key = { meta.heavy_phase : exact; }
-        actions = { epochs_0; epochs_1; epochs_2; NoAction; }
-        const default_action = NoAction();
-        const entries = {
-            0 : epochs_0();
-            1 : epochs_1();
-            2 : epochs_2();
-        }
-        size = 3;
+    action subtract_arrays() {
+        meta.heavy_time_1 = meta.heavy_time_0 - 0x400000;
+        meta.heavy_time_2 = meta.heavy_time_0 - 0x800000;
+        meta.heavy_time_3 = meta.heavy_time_0 - 0xc00000;
     }
 
     HEAVY_OWNERS(0, 130, HEAVY_PLACE_0)
@@ -386,14 +359,16 @@ control HeavyHitters(
     }
 
     @hidden
-    action take_place(bit<8> copy) {
-        meta.heavy_copy = copy;
+    action make_copy(bit<8> what) {
+        meta.heavy_copy = what;
+        copies = 1;
     }
 
-    // A packet without a place: the way with the smaller estimate, the first of equal ones, if there is a chance for it.
+    // A flow that has become heavy. A packet without a place: the way with the smaller estimate, the first of equal ones, if there is a chance for it.
     @hidden
-    table heavy_taking {
+    table heavy_copying {
         key = {
+            meta.heavy_before : ternary;
             meta.is_heavy_asked : ternary;
             meta.heavy_own_0 : ternary;
             meta.heavy_own_1 : ternary;
@@ -403,25 +378,26 @@ control HeavyHitters(
             meta.heavy_chance_0 : ternary;
             meta.heavy_chance_1 : ternary;
         }
-        actions = { take_place; NoAction; }
+        actions = { make_copy; NoAction; }
         const default_action = NoAction();
         const entries = {
-            (1, 0, 0, 0, 1, _, 0, _) : take_place(HEAVY_SECOND_0);
-            (1, 0, 0, 1, _, 1, _, 0) : take_place(HEAVY_SECOND_1);
+            (0, _, _, _, _, _, _, _, _) : make_copy(HEAVY_EVENT);
+            (_, 1, 0, 0, 0, 1, _, 0, _) : make_copy(HEAVY_SECOND_0);
+            (_, 1, 0, 0, 1, _, 1, _, 0) : make_copy(HEAVY_SECOND_1);
         }
-        size = 2;
+        size = 3;
     }
 
     // No table but that of limits stands under a condition: the compiler would give it a stage of its own.
     apply {
         hash_places();
-        split_time();
+        draw();
         if (is_counted == 1) {
             heavy_limits.apply();
         }
         heavy_owning_0.apply();
         heavy_owning_1.apply();
-        heavy_epochs.apply();
+        subtract_arrays();
         meta.heavy_before = 1;
         if (meta.heavy_own_0 == 1) {
             flag_place_0();
@@ -452,6 +428,6 @@ control HeavyHitters(
         compare();
         heavy_flagging.apply();
         compare_chances();
-        heavy_taking.apply();
+        heavy_copying.apply();
     }
 }

@@ -27,21 +27,18 @@
 #define HEAVY_FLAG_BITS 13
 #endif
 #define HEAVY_METADATA \
-    bit<32> heavy_time; \
+    bit<32> heavy_time_0; \
+    bit<32> heavy_time_1; \
+    bit<32> heavy_time_2; \
+    bit<32> heavy_time_3; \
     bit<8> heavy_weight; \
     KEPT_IN_COPY bit<8> heavy_copy; \
     KEPT_IN_COPY bit<16> heavy_units; \
     bit<1> is_heavy_asked; \
     bit<16> heavy_full; \
     bit<16> heavy_half; \
-    bit<32> heavy_hash; \
+    bit<16> heavy_hash_0; \
     bit<16> heavy_hash_1; \
-    bit<2> heavy_phase; \
-    bit<4> heavy_position; \
-    bit<8> heavy_epoch_0; \
-    bit<8> heavy_epoch_1; \
-    bit<8> heavy_epoch_2; \
-    bit<8> heavy_epoch_3; \
     bit<16> heavy_own_0; \
     bit<16> heavy_own_1; \
     bit<16> heavy_count_0_0; \

@@ -80,8 +80,10 @@ struct pair_t {
 }
 // Hashes of a key of 32 bits, and random bits.
 #define HASH_CRC32(name)
+// The last bits of these.
 #define HASH_CRC32_PLACE(name, place)
 #define HASH_CRC16_PLACE(name, place)
+#define HASH_CRC32_PLACE_OF(name, result, key) hash(result, HashAlgorithm.crc32, (bit<16>)0, { key }, (bit<32>)0x10000);
 #define HASH_CRC16(name)
 #define HASH_CRC32_OF(name, result, key) hash(result, HashAlgorithm.crc32, (bit<32>)0, { key }, (bit<64>)0x100000000);
 #define HASH_CRC16_OF(name, result, key) hash(result, HashAlgorithm.crc16, (bit<16>)0, { key }, (bit<32>)0x10000);
@@ -100,7 +102,9 @@ struct pair_t {
 #define TIME (bit<32>)((standard_metadata.ingress_global_timestamp * 125) >> 5)
 // In nanoseconds.
 #define NANOSECONDS (bit<48>)(standard_metadata.ingress_global_timestamp * 1000)
-#define TIME_OF_EGRESS (bit<32>)((standard_metadata.egress_global_timestamp * 125) >> 5)
+// In units of 64 ns, modulo 2^32.
+#define EGRESS_CLOCK(name)
+#define EGRESS_CLOCK_READ(name, result) result = (bit<32>)((standard_metadata.egress_global_timestamp * 125) >> 3);
 
 // VerifyChecksum and ComputeChecksum do all of it.
 #define INNER_IPV4_CHECKSUM_BEGIN

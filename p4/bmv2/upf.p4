@@ -179,14 +179,11 @@ control UpfEgressMain(
         }
 #endif
 #ifdef HEAVY_HITTERS
-        meta.heavy_time = TIME_OF_EGRESS;
+        bit<3> copies = 0;
+        EGRESS_CLOCK_READ(clock, meta.heavy_time_0)
         meta.heavy_weight = 1;
-        meta.heavy_copy = 0;
-        heavy.apply(meta, (bit<32>)meta.rule, is_counted, is_second, second_way);
-        if (meta.heavy_before == 0) {
-            meta.heavy_copy = HEAVY_EVENT;
-        }
-        if (meta.heavy_copy != 0) {
+        heavy.apply(meta, (bit<32>)meta.rule, is_counted, is_second, second_way, copies);
+        if (copies == 1) {
             clone_preserving_field_list(CloneType.E2E, CPU_SESSION, 1);
         }
 #endif

@@ -117,6 +117,7 @@ parser SkeletonEgressParser(
         pkt.extract(eg_intr_md);
         pkt.extract(meta.between);
         meta.heavy_weight = meta.between.weight;
+        meta.copy_session = COPY_SESSION;
         pkt.extract(hdr.frame);
         transition accept;
     }
@@ -128,21 +129,16 @@ control SkeletonEgress(
     inout egress_intrinsic_metadata_for_output_port_t output_port
 ) {
     HeavyHitters() heavy;
+    EGRESS_CLOCK(clock)
 
     apply {
         if (meta.between.is_second == 1) {
             deparser.drop_ctl = 1;
         }
-        meta.heavy_time = TIME_OF_EGRESS;
-        heavy.apply(meta, meta.between.flow, meta.between.is_counted, meta.between.is_second, meta.between.way);
-        if (meta.heavy_before == 0) {
-            deparser.mirror_type = 1;
-            meta.copy_session = COPY_SESSION;
-            meta.heavy_copy = HEAVY_EVENT;
-        } else if (meta.heavy_copy != 0) {
-            deparser.mirror_type = 1;
-            meta.copy_session = COPY_SESSION;
-        }
+        EGRESS_CLOCK_READ(clock, meta.heavy_time_0)
+        heavy.apply(
+            meta, meta.between.flow, meta.between.is_counted, meta.between.is_second, meta.between.way, deparser.mirror_type
+        );
     }
 }
 
@@ -207,14 +203,11 @@ control SkeletonEgress(
             }
             mark_to_drop(standard_metadata);
         }
-        meta.heavy_time = TIME_OF_EGRESS;
+        bit<3> copies = 0;
+        EGRESS_CLOCK_READ(clock, meta.heavy_time_0)
         meta.heavy_weight = hdr.frame.weight;
-        meta.heavy_copy = 0;
-        heavy.apply(meta, hdr.frame.flow, is_counted, is_second, way);
-        if (meta.heavy_before == 0) {
-            meta.heavy_copy = HEAVY_EVENT;
-        }
-        if (meta.heavy_copy != 0) {
+        heavy.apply(meta, hdr.frame.flow, is_counted, is_second, way, copies);
+        if (copies == 1) {
             clone_preserving_field_list(CloneType.E2E, COPY_SESSION, 1);
         }
     }

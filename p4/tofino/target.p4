@@ -68,8 +68,10 @@ struct pair_t {
 }
 // Hashes of a key of 32 bits, and random bits.
 #define HASH_CRC32(name) Hash<bit<32>>(HashAlgorithm_t.CRC32) name;
+// The last bits of these.
 #define HASH_CRC32_PLACE(name, place) Hash<place>(HashAlgorithm_t.CRC32) name;
 #define HASH_CRC16_PLACE(name, place) Hash<place>(HashAlgorithm_t.CRC16) name;
+#define HASH_CRC32_PLACE_OF(name, result, key) result = name.get({ key });
 #define HASH_CRC16(name) Hash<bit<16>>(HashAlgorithm_t.CRC16) name;
 #define HASH_CRC32_OF(name, result, key) result = name.get({ key });
 #define HASH_CRC16_OF(name, result, key) result = name.get({ key });
@@ -88,7 +90,9 @@ struct pair_t {
 #define TIME ig_intr_md.ingress_mac_tstamp[39:8]
 // In nanoseconds.
 #define NANOSECONDS ig_intr_md.ingress_mac_tstamp
-#define TIME_OF_EGRESS from_parser.global_tstamp[39:8]
+// In units of 64 ns, modulo 2^32, by way of a hash, which cuts bits out at any place.
+#define EGRESS_CLOCK(name) Hash<bit<32>>(HashAlgorithm_t.IDENTITY) name;
+#define EGRESS_CLOCK_READ(name, result) result = name.get({ from_parser.global_tstamp[37:6] });
 
 // The deparser needs the sum of what does not change; the parser checks the whole.
 #define INNER_IPV4_CHECKSUM_BEGIN \

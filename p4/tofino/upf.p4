@@ -234,6 +234,7 @@ parser UpfEgressParser(
         pkt.extract(meta.bridge);
 #ifdef HEAVY_HITTERS
         meta.heavy_weight = 1;
+        meta.copy_session = CPU_SESSION;
 #endif
 #ifdef APPLICATION_CLASSES
         meta.class_window = meta.bridge.class_window;
@@ -257,6 +258,7 @@ control UpfEgressMain(
 #ifdef HEAVY_HITTERS
     PushHeavyHitter() push_heavy;
     HeavyHitters() heavy;
+    EGRESS_CLOCK(clock)
 #endif
 #ifdef APPLICATION_CLASSES
     PushApplicationClass() push_class;
@@ -297,18 +299,11 @@ control UpfEgressMain(
 #endif
         }
 #ifdef HEAVY_HITTERS
-        meta.heavy_time = TIME_OF_EGRESS;
+        EGRESS_CLOCK_READ(clock, meta.heavy_time_0)
+        // It sets MIRROR_COPY, 1.
         heavy.apply(
-            meta, meta.bridge.rule, meta.bridge.is_heavy_counted, meta.bridge.is_heavy_second, meta.bridge.heavy_way
+            meta, meta.bridge.rule, meta.bridge.is_heavy_counted, meta.bridge.is_heavy_second, meta.bridge.heavy_way, deparser.mirror_type
         );
-        if (meta.heavy_before == 0) {
-            deparser.mirror_type = MIRROR_COPY;
-            meta.copy_session = CPU_SESSION;
-            meta.heavy_copy = HEAVY_EVENT;
-        } else if (meta.heavy_copy != 0) {
-            deparser.mirror_type = MIRROR_COPY;
-            meta.copy_session = CPU_SESSION;
-        }
 #endif
 #ifdef APPLICATION_CLASSES
         // It sets MIRROR_COPY, 1.
