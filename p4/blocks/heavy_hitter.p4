@@ -25,8 +25,7 @@
 // The owners of a way, and whether the packet's flow is one. The place is hashed in the stage of the register itself, so that they can stand in the first
 // one; what comes behind has the place as a field.
 #define HEAVY_OWNERS(way, register_id, place) \
-    HEAVY_PLACE_HASH_##way(compare_hash_##way, bit<HEAVY_BITS>) \
-    HEAVY_PLACE_HASH_##way(set_hash_##way, bit<HEAVY_BITS>) \
+    HEAVY_PLACE_HASH_##way(owner_hash_##way, bit<HEAVY_BITS>) \
     @id(register_id) \
     REGISTER(heavy_owners_##way, SIZE_HEAVY, bit<HEAVY_BITS>, bit<16>) \
     REGISTER_ACTION(heavy_owners_##way, compare_owner_##way, bit<HEAVY_BITS>, bit<16>, \
@@ -38,13 +37,14 @@
     ) \
     @hidden \
     action find_##way() { \
-        REGISTER_EXECUTE_HASHED(compare_owner_##way, compare_hash_##way, flow, place, meta.heavy_own_##way) \
+        REGISTER_EXECUTE_HASHED(compare_owner_##way, owner_hash_##way, flow, place, meta.heavy_own_##way) \
     } \
     @hidden \
     action take_##way() { \
-        REGISTER_EXECUTE_HASHED(set_owner_##way, set_hash_##way, flow, place, meta.heavy_own_##way) \
+        REGISTER_EXECUTE_HASHED(set_owner_##way, owner_hash_##way, flow, place, meta.heavy_own_##way) \
     } \
     @hidden \
+    @stage(0) \
     table heavy_owning_##way { \
         key = { \
             is_counted : exact; \
