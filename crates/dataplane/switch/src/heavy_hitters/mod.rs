@@ -247,12 +247,7 @@ impl Packet {
     pub fn of_rule(rule: u32) -> Self {
         let (long, short) = (!crc(rule, 0xedb8_8320, u32::MAX), crc(rule, 0xa001, 0));
         let last_bits = PLACES as u32 - 1;
-        Self {
-            identity: rule as u16,
-            places: [long & last_bits, short & last_bits],
-            weight: 1,
-            takes: None,
-        }
+        Self { identity: rule as u16, places: [long & last_bits, short & last_bits], weight: 1, takes: None }
     }
 
     /// A packet in its first pass, at the places that [`SwitchSliding`] gives the flow.

@@ -272,7 +272,8 @@ fn rules_are_told_apart() {
         let packets: Vec<_> = (0..256).map(|first| Packet::of_rule(first << 16 | last)).collect();
         assert!(packets.iter().all(|packet| u32::from(packet.identity) == last));
         for way in 0..WAYS {
-            let places: std::collections::BTreeSet<_> = packets.iter().map(|packet| packet.places[way]).collect();
+            let places: std::collections::BTreeSet<_> =
+                packets.iter().map(|packet| packet.places[way]).collect();
             assert_eq!(places.len(), 256, "way {way}");
         }
     }
