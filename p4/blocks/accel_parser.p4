@@ -8,9 +8,24 @@ state frame {
     transition select(hdr.ethernet.ether_type) {
         ETHERTYPE_IPV4: ipv4;
         ETHERTYPE_ARP: arp;
+#ifdef CHAIN
+        ETHERTYPE_CHAIN: record;
+#endif
         default: accept;
     }
 }
+
+#ifdef CHAIN
+// The message behind a record is parsed as any other: what becomes of it, the tables of the chain say.
+state record {
+    pkt.extract(hdr.chain);
+    pkt.extract(hdr.entry);
+    transition select(hdr.chain.ether_type) {
+        ETHERTYPE_IPV4: outer_ipv4;
+        default: accept;
+    }
+}
+#endif
 
 // A message on its second pass is not parsed: it goes to the software as it came.
 state second {

@@ -70,7 +70,18 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
     hdr.answer_cause.setValid(); \
     hdr.answer_cause.head = 0x00130001; \
     hdr.answer_cause.cause = 1; \
-    EGRESS_PORT = meta.ingress_port;
+    EGRESS_PORT = meta.ingress_port; \
+    ANSWER_WHEN_RECORDED
+
+    // The primary of a chain sends none: the message passes a second time instead, as it came.
+#ifdef CHAIN
+#define ANSWER_WHEN_RECORDED \
+    ASK_SECOND_PASS_IF(meta.is_primary) \
+    meta.subject = meta.index + SECOND_RECORD; \
+    meta.kept_state = meta.recorded_state;
+#else
+#define ANSWER_WHEN_RECORDED
+#endif
 
     @hidden
     action answer_established() {
@@ -153,26 +164,72 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
         PUNT(reason, 0)
     }
 
+#define ENTRY(what, state_of_it) \
+    hdr.entry.setValid(); \
+    hdr.entry.subject = what; \
+    hdr.entry.state = state_of_it; \
+    hdr.entry.cp_high = meta.cp_high; \
+    hdr.entry.cp_low = meta.cp_low; \
+    hdr.entry.origin = meta.origin; \
+    hdr.entry.last = meta.last; \
+    hdr.entry.peer_teid = meta.peer_teid; \
+    hdr.entry.peer = meta.peer_host; \
+    hdr.entry.uplink_policy = meta.uplink_policy; \
+    hdr.entry.downlink_policy = meta.downlink_policy; \
+    hdr.entry.uplink_far = meta.uplink_far; \
+    hdr.entry.downlink_far = meta.downlink_far; \
+    hdr.entry.downlink_action = meta.downlink_action; \
+    hdr.entry.has_peer = meta.has_peer;
+
     // With the entry of the session that becomes the software's.
     @hidden
     action punt_with_entry() {
         PUNT(PUNT_SESSION, PUNT_HAS_ENTRY)
-        hdr.entry.setValid();
-        hdr.entry.subject = meta.subject;
-        hdr.entry.state = meta.kept_state;
-        hdr.entry.cp_high = meta.cp_high;
-        hdr.entry.cp_low = meta.cp_low;
-        hdr.entry.origin = meta.origin;
-        hdr.entry.last = meta.last;
-        hdr.entry.peer_teid = meta.peer_teid;
-        hdr.entry.peer = meta.peer_host;
-        hdr.entry.uplink_policy = meta.uplink_policy;
-        hdr.entry.downlink_policy = meta.downlink_policy;
-        hdr.entry.uplink_far = meta.uplink_far;
-        hdr.entry.downlink_far = meta.downlink_far;
-        hdr.entry.downlink_action = meta.downlink_action;
-        hdr.entry.has_peer = meta.has_peer;
+        ENTRY(meta.subject, meta.kept_state)
     }
+
+#ifdef CHAIN
+    // To the standby: the session, and the message behind it.
+    @hidden
+    action send_record() {
+        hdr.chain.setValid();
+        hdr.chain.epoch = meta.epoch;
+        hdr.chain.ether_type = hdr.ethernet.ether_type;
+        hdr.ethernet.ether_type = ETHERTYPE_CHAIN;
+        ENTRY(meta.subject, meta.before)
+        EGRESS_PORT = meta.chain_port;
+    }
+
+    // The same without a message: the control plane has asked for it.
+    @hidden
+    action send_asked() {
+        hdr.chain.ether_type = 0;
+        ENTRY(meta.index + SECOND_RECORD, meta.before)
+        EGRESS_PORT = meta.chain_port;
+    }
+
+    // The session is written.
+    @hidden
+    action end_record() {
+        DROP_PACKET
+    }
+
+    // Answers of a standby do not go back to where the frame came from.
+    @hidden
+    action leave_chain() {
+        hdr.chain.setInvalid();
+        hdr.entry.setInvalid();
+        hdr.ethernet.ether_type = ETHERTYPE_IPV4;
+    }
+
+    @id(175)
+    table answer_routes {
+        key = { hdr.outer_ipv4.dst : lpm @name("smf"); }
+        actions = { hop; @defaultonly no_hop; }
+        const default_action = no_hop();
+        size = 64;
+    }
+#endif
 
     @hidden
     action drop_as(bit<5> reason) {
@@ -328,6 +385,38 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
         size = 20;
     }
 
+#ifdef CHAIN
+    // What becomes of a record, and of what a standby does not take.
+    @hidden
+    table chaining {
+        key = {
+            meta.kind : ternary;
+            meta.is_primary : ternary;
+            meta.recorded_difference : ternary;
+            meta.before : ternary;
+            hdr.pfcp.isValid() : ternary;
+            meta.is_misfit : ternary;
+            hdr.pfcp.message_type : ternary;
+        }
+        actions = { send_record; send_asked; end_record; answer_established; answer_modified; answer_deleted; drop_as; }
+        const default_action = drop_as(27);
+        const entries = {
+            // kind, primary, difference, state, message, misfit, type
+            (KIND_REFUSED, _, _, _, _, _, _) : drop_as(25);
+            (KIND_RECORD, _, _, _, _, _, _) : drop_as(26);
+            (KIND_RECORDED, 1, 0, _, _, _, _) : send_record();
+            // The software's, or one without generations: the control plane writes it.
+            (KIND_ASKED, 1, _, 0x7fff0000, _, _, _) : drop_as(27);
+            (KIND_ASKED, 1, _, _, _, _, _) : send_asked();
+            (KIND_REPLICA, _, 0, _, false, _, _) : end_record();
+            (KIND_REPLICA, _, 0, _, true, 0, PFCP_ESTABLISH) : answer_established();
+            (KIND_REPLICA, _, 0, _, true, 0, PFCP_MODIFY) : answer_modified();
+            (KIND_REPLICA, _, 0, _, true, 0, PFCP_DELETE) : answer_deleted();
+        }
+        size = 9;
+    }
+#endif
+
     apply {
         own_addresses.apply();
         if (meta.kind == KIND_UPLINK) {
@@ -335,6 +424,18 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
         } else if (meta.kind == KIND_DOWNLINK) {
             tunnel_routes.apply();
         }
+#ifdef CHAIN
+        if (meta.kind >= KIND_REFUSED) {
+            chaining.apply();
+            if (hdr.answer.isValid()) {
+                leave_chain();
+                answer_routes.apply();
+                if (meta.has_route == 0) {
+                    drop_as(13);
+                }
+            }
+        } else
+#endif
         if (meta.kind == KIND_PFCP) {
             answering.apply();
         } else {

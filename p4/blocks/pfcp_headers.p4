@@ -38,6 +38,16 @@ const bit<8> PFCP_DELETE = 54;
 // A message on its second pass, on its way to the software.
 #define KIND_SECOND 4
 
+#ifdef CHAIN
+// A message or user packet that a standby leaves to the primary; a record of another epoch or port; a message on its second pass, on its way to the
+// standby; the control plane asks for the record of an index; a record of this epoch.
+#define KIND_REFUSED 5
+#define KIND_RECORD 6
+#define KIND_RECORDED 7
+#define KIND_ASKED 8
+#define KIND_REPLICA 9
+#endif
+
 // What is to be done. The first four are said by the policy of a message.
 #define OP_NONE 0
 #define OP_ESTABLISH 1
@@ -48,6 +58,11 @@ const bit<8> PFCP_DELETE = 54;
 #define OP_LOOK 5
 // The session becomes the software's.
 #define OP_ADOPT 6
+
+#ifdef CHAIN
+// The session is written as a record says.
+#define OP_REPLICA 7
+#endif
 
 // Why a message, or a packet of a session of the software, goes to the CPU port: the numbers of PuntReason go on.
 #define PUNT_SESSION 7
@@ -60,6 +75,11 @@ const bit<8> PFCP_DELETE = 54;
 #define SECOND_ADOPT 0x02000000
 #define SECOND_ADOPT_NOTED 0x03000000
 #define SECOND_ADOPT_UNMADE 0x07000000
+
+#ifdef CHAIN
+// It is answered when the standby has its session.
+#define SECOND_RECORD 0x10000000
+#endif
 
 // TS 29.244 clause 7.2.2, with SEID.
 header pfcp_h {
@@ -133,11 +153,26 @@ header session_entry_h {
     bit<8> has_peer;
 }
 
+#ifdef CHAIN
+// IEEE 802 local experimental EtherType 2: frames between the switches of a chain.
+const bit<16> ETHERTYPE_CHAIN = 0x88b6;
+
+// In front of the session's entry, and of the message as it came. Of a request of the control plane for a record the entry has the subject alone.
+header chain_h {
+    bit<32> epoch;
+    // Of the message; 0: there is none.
+    bit<16> ether_type;
+}
+#endif
+
 struct accel_headers_t {
     // From one side of the switch to the other.
     police_h police;
     ethernet_h ethernet;
     cpu_h cpu;
+#ifdef CHAIN
+    chain_h chain;
+#endif
     session_entry_h entry;
     ipv4_h outer_ipv4;
     udp_h outer_udp;
@@ -248,6 +283,20 @@ struct accel_metadata_t {
     bit<16> length;
     // 1: the message passes a second time.
     bit<3> asks_second;
+#ifdef CHAIN
+    bit<1> is_standby;
+    // 1: the switch is the primary of a chain of this epoch, with its standby behind this port.
+    bit<3> is_primary;
+    bit<9> chain_port;
+    bit<32> epoch;
+    // The state of the session of a message that is answered: what a second pass is to find.
+    bit<32> recorded_state;
+    // The state that was found is another one.
+    bit<32> recorded_difference;
+    // Of a record the generation in its place, and what the downlink's FAR is written with.
+    bit<32> record_generation;
+    bit<16> first_downlink_far;
+#endif
 }
 
 // Fields that the parser does not set on each way.
@@ -259,6 +308,18 @@ struct accel_metadata_t {
     meta.digest = 0; \
     meta.qfi_in = 0; \
     meta.length = 0; \
-    meta.asks_second = 0;
+    meta.asks_second = 0; \
+    CHAIN_CLEAR
+
+#ifdef CHAIN
+#define CHAIN_CLEAR \
+    meta.is_standby = 0; \
+    meta.is_primary = 0; \
+    meta.recorded_difference = 0; \
+    meta.record_generation = 0; \
+    meta.first_downlink_far = 0;
+#else
+#define CHAIN_CLEAR
+#endif
 
 #endif

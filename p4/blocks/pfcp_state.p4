@@ -11,6 +11,23 @@
 
 #define STATE_OF_SOFTWARE 0x7fff
 
+// What a standby writes of a record: an action of an array more, and a row.
+#ifdef CHAIN
+#include "chain.p4"
+#else
+#define REPLICATED(array, name, word, field, into)
+#define REPLICATE_ACTION(name)
+#define REPLICATE_ROW(...)
+#define REPLICATE_ROWS
+#define READ_STATE read_state
+#define NOTHING_BEGINS
+#define CHAIN_SUBJECTS
+#define CHAIN_SUBJECT_ROWS
+#define CHAIN_STATINGS
+#define CHAIN_STATING_ROWS
+#define COMPARE_RECORDED
+#endif
+
 // What becomes of a message or packet, by the blocks behind.
 control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
     HASH_CRC8(request_hash)
@@ -194,11 +211,13 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
     @hidden
     action of_uplink() {
         meta.index = meta.place;
+        NOTHING_BEGINS
     }
 
     @hidden
     action of_downlink() {
         meta.index = meta.place;
+        NOTHING_BEGINS
     }
 
     @hidden
@@ -207,6 +226,30 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.state_in = meta.kept_state;
         meta.state_add = 0x7fff0000 - meta.kept_state;
     }
+
+#ifdef CHAIN
+    @hidden
+    action of_recorded() {
+        meta.index = meta.subject;
+        meta.kind = KIND_RECORDED;
+        NOTHING_BEGINS
+    }
+
+    @hidden
+    action of_asked() {
+        meta.index = hdr.entry.subject & ((1 << SESSION_BITS) - 1);
+        NOTHING_BEGINS
+    }
+
+    @hidden
+    action of_replica() {
+        meta.index = hdr.entry.subject & ((1 << SESSION_BITS) - 1);
+        meta.state_in = hdr.entry.state;
+        meta.kept_state = hdr.entry.state;
+        meta.record_generation = hdr.entry.state & 0xffff0000;
+        meta.first_downlink_far = hdr.entry.downlink_far;
+    }
+#endif
 
     // No session: no state is like that, for without a session there is no SMF.
     @hidden
@@ -223,7 +266,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             hdr.pfcp.message_type : ternary;
             meta.subject : ternary;
         }
-        actions = { of_establishment; of_modification; of_deletion; of_uplink; of_downlink; of_second; of_none; NoAction; }
+        actions = { of_establishment; of_modification; of_deletion; of_uplink; of_downlink; of_second; of_none; CHAIN_SUBJECTS NoAction; }
         const default_action = NoAction();
         const entries = {
             (KIND_PFCP, PFCP_ESTABLISH, _) : of_establishment();
@@ -231,10 +274,15 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (KIND_PFCP, PFCP_DELETE, _) : of_deletion();
             (KIND_UPLINK, _, _) : of_uplink();
             (KIND_DOWNLINK, _, _) : of_downlink();
+#ifdef CHAIN
+            (KIND_SECOND, _, SECOND_RECORD &&& SECOND_RECORD) : of_recorded();
+            (KIND_ASKED, _, _) : of_asked();
+            (KIND_REPLICA, _, _) : of_replica();
+#endif
             (KIND_SECOND, _, SECOND_ADOPT &&& 0x02000000) : of_second();
             (KIND_SECOND, _, _) : of_none();
         }
-        size = 7;
+        size = 7 CHAIN_SUBJECT_ROWS;
     }
 
     @hidden
@@ -288,9 +336,17 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         if (cell == meta.state_in) { result = 1; } else { result = 0; }
     )
 
+#ifdef CHAIN
+    // The mark of the software stays: a record may be older. `begin_session` reads the state with nothing to add: an array has four actions.
+    REGISTER_ACTION(session_states, replicate_state, session_t, bit<32>,
+        if (cell != 0x7fff0000) { cell = meta.state_in; }
+        result = cell;
+    )
+#else
     REGISTER_ACTION(session_states, read_state, session_t, bit<32>,
         result = cell;
     )
+#endif
 
     @hidden
     action begin() {
@@ -309,7 +365,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
 
     @hidden
     action read() {
-        REGISTER_EXECUTE(read_state, meta.index[SESSION_BITS - 1:0], meta.before)
+        REGISTER_EXECUTE(READ_STATE, meta.index[SESSION_BITS - 1:0], meta.before)
     }
 
     @hidden
@@ -329,6 +385,21 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.op = OP_LOOK;
     }
 
+#ifdef CHAIN
+    // The entry of a session that stays the switch's.
+    @hidden
+    action read_entry() {
+        REGISTER_EXECUTE(READ_STATE, meta.index[SESSION_BITS - 1:0], meta.before)
+        meta.op = OP_ADOPT;
+    }
+
+    @hidden
+    action write_entry() {
+        REGISTER_EXECUTE(replicate_state, meta.index[SESSION_BITS - 1:0], meta.before)
+        meta.op = OP_REPLICA;
+    }
+#endif
+
     // op, host, place, SEID, difference of both places, that of the FAR IDs of PDR and FAR, kind
     @hidden
     table stating {
@@ -342,9 +413,16 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             meta.far_difference : ternary;
             meta.kind : ternary;
         }
-        actions = { begin; change; compare; read; look; adopt; refuse_op; }
+        actions = { begin; change; compare; read; look; adopt; CHAIN_STATINGS refuse_op; }
         const default_action = refuse_op();
         const entries = {
+#ifdef CHAIN
+            (_, _, _, _, _, _, _, KIND_REPLICA) : write_entry();
+            (_, _, _, _, _, _, _, KIND_RECORDED) : read_entry();
+            (_, _, _, _, _, _, _, KIND_ASKED) : read_entry();
+            (_, _, _, _, _, _, _, KIND_REFUSED) : refuse_op();
+            (_, _, _, _, _, _, _, KIND_RECORD) : refuse_op();
+#endif
             (OP_ESTABLISH, 1, 1, 0, 0, _, 0, _) : begin();
             (OP_CREATE, 1, 1, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, 0, 0, _) : compare();
             (OP_UPDATE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _, _) : compare();
@@ -355,7 +433,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (OP_NONE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _, KIND_PFCP) : look();
             (OP_CREATE, 1, _, SEID_TAG &&& 0xffff, 0 &&& 0xfffe0000, _, _, _) : look();
         }
-        size = 10;
+        size = 10 CHAIN_STATING_ROWS;
     }
 
     // The first half of the SEID in the answer.
@@ -369,13 +447,34 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.seid_out = meta.before - meta.smf_more;
     }
 
+#ifdef CHAIN
+    @hidden
+    action record_generation() {
+        meta.seid_out = meta.record_generation + SEID_TAG;
+    }
+#endif
+
     @hidden
     table generations {
+#ifdef CHAIN
+        key = {
+            meta.kind : ternary;
+            meta.before : ternary;
+        }
+        actions = { begin_generation; keep_generation; record_generation; }
+        const default_action = begin_generation();
+        const entries = {
+            (KIND_REPLICA, _) : record_generation();
+            (_, 0x80000000 &&& 0x80000000) : keep_generation();
+        }
+        size = 2;
+#else
         key = { meta.before : ternary; }
         actions = { begin_generation; keep_generation; }
         const default_action = begin_generation();
         const entries = { 0x80000000 &&& 0x80000000 : keep_generation(); }
         size = 1;
+#endif
     }
 
     @hidden
@@ -385,6 +484,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.doubled = meta.before << 1;
         meta.teid_out = meta.seid_out << 1;
         meta.teid_more = meta.index_copy - 2 * SEID_TAG;
+        COMPARE_RECORDED
     }
 
     @hidden
@@ -427,6 +527,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(read_request, meta.index[SESSION_BITS - 1:0], meta.last)
     }
 
+    REPLICATED(session_requests, last, bit<32>, last, meta.last)
+
     // Whether a session has begun: the state before has bit 31 and the software's mark not set.
 #define HAS_BEGUN 0x00000000 &&& 0x80000000
 
@@ -437,9 +539,10 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             meta.is_expected : ternary;
             meta.before : ternary;
         }
-        actions = { set_last; advance_last; read_last; NoAction; }
+        actions = { set_last; advance_last; read_last; REPLICATE_ACTION(last) NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW((OP_REPLICA, _, _) : replicate_last();)
             (OP_ESTABLISH, _, 0x7fff0000 &&& 0x7fff0000) : read_last();
             (OP_ESTABLISH, _, HAS_BEGUN) : set_last();
             (OP_CREATE, 1, _) : advance_last();
@@ -448,7 +551,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (OP_DELETE, 0, _) : read_last();
             (OP_ADOPT, _, _) : read_last();
         }
-        size = 8;
+        size = 8 REPLICATE_ROWS;
     }
 
     @hidden
@@ -523,6 +626,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_origin, meta.index[SESSION_BITS - 1:0], meta.origin)
     }
 
+    REPLICATED(session_origins, origin, bit<32>, origin, meta.origin)
+
     @hidden
     action begin_cp_high() {
         REGISTER_EXECUTE(set_cp_high, meta.index[SESSION_BITS - 1:0], meta.cp_high)
@@ -532,6 +637,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
     action read_cp_high() {
         REGISTER_EXECUTE(get_cp_high, meta.index[SESSION_BITS - 1:0], meta.cp_high)
     }
+
+    REPLICATED(session_cp_high, cp_high, bit<32>, cp_high, meta.cp_high)
 
     @hidden
     action match_cp_high() {
@@ -553,6 +660,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_cp_low, meta.index[SESSION_BITS - 1:0], meta.cp_low)
     }
 
+    REPLICATED(session_cp_low, cp_low, bit<32>, cp_low, meta.cp_low)
+
     @hidden
     action begin_uplink() {
         REGISTER_EXECUTE(set_uplink, meta.index[SESSION_BITS - 1:0], meta.uplink_policy)
@@ -563,28 +672,31 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_uplink, meta.index[SESSION_BITS - 1:0], meta.uplink_policy)
     }
 
+    REPLICATED(uplink_sessions, uplink, bit<16>, uplink_policy, meta.uplink_policy)
+
     // Written when a session begins, read otherwise.
-#define BEGINNING(name, begins, reads) \
+#define BEGINNING(name, begins, reads, writes) \
     @hidden \
     table name { \
         key = { \
             meta.op : ternary; \
             meta.before : ternary; \
         } \
-        actions = { begins; reads; NoAction; } \
+        actions = { begins; reads; REPLICATE_ACTION(writes) NoAction; } \
         const default_action = NoAction(); \
         const entries = { \
+            REPLICATE_ROW((OP_REPLICA, _) : replicate_##writes();) \
             (OP_ESTABLISH, 0x7fff0000 &&& 0x7fff0000) : reads(); \
             (OP_ESTABLISH, HAS_BEGUN) : begins(); \
             (_, _) : reads(); \
         } \
-        size = 3; \
+        size = 3 REPLICATE_ROWS; \
     }
 
-    BEGINNING(originating, begin_origin, read_origin)
+    BEGINNING(originating, begin_origin, read_origin, origin)
 
     // Of a message that says it, they are compared.
-#define CP_WORDS(name, begins, reads, matches) \
+#define CP_WORDS(name, begins, reads, matches, writes) \
     @hidden \
     table name { \
         key = { \
@@ -592,9 +704,10 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             meta.before : ternary; \
             meta.pfcp.forms_message : ternary; \
         } \
-        actions = { begins; reads; matches; NoAction; } \
+        actions = { begins; reads; matches; REPLICATE_ACTION(writes) NoAction; } \
         const default_action = NoAction(); \
         const entries = { \
+            REPLICATE_ROW((OP_REPLICA, _, _) : replicate_##writes();) \
             (OP_ESTABLISH, 0x7fff0000 &&& 0x7fff0000, _) : matches(); \
             (OP_ESTABLISH, HAS_BEGUN, _) : begins(); \
             (OP_ESTABLISH, _, _) : matches(); \
@@ -602,11 +715,11 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (OP_UPDATE, _, PFCP_HAS_CP) : matches(); \
             (_, _, _) : reads(); \
         } \
-        size = 6; \
+        size = 6 REPLICATE_ROWS; \
     }
 
-    CP_WORDS(cp_high_words, begin_cp_high, read_cp_high, match_cp_high)
-    CP_WORDS(cp_low_words, begin_cp_low, read_cp_low, match_cp_low)
+    CP_WORDS(cp_high_words, begin_cp_high, read_cp_high, match_cp_high, cp_high)
+    CP_WORDS(cp_low_words, begin_cp_low, read_cp_low, match_cp_low, cp_low)
 
     @hidden
     action take_cp() {
@@ -624,7 +737,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         size = 1;
     }
 
-    BEGINNING(uplinks, begin_uplink, read_uplink)
+    BEGINNING(uplinks, begin_uplink, read_uplink, uplink)
 
     @id(156)
     REGISTER(downlink_sessions, SIZE_SESSIONS, session_t, bit<16>)
@@ -658,6 +771,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_downlink, meta.index[SESSION_BITS - 1:0], meta.downlink_policy)
     }
 
+    REPLICATED(downlink_sessions, downlink, bit<16>, downlink_policy, meta.downlink_policy)
+
     @hidden
     table downlinks {
         key = {
@@ -666,15 +781,16 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             meta.before : ternary;
             meta.last_difference : ternary;
         }
-        actions = { begin_downlink; add_downlink; read_downlink; NoAction; }
+        actions = { begin_downlink; add_downlink; read_downlink; REPLICATE_ACTION(downlink) NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW((OP_REPLICA, _, _, _) : replicate_downlink();)
             (OP_ESTABLISH, _, 0x7fff0000 &&& 0x7fff0000, _) : read_downlink();
             (OP_ESTABLISH, _, HAS_BEGUN, _) : begin_downlink();
             (OP_CREATE, 1, _, 0x80000000 &&& 0x80000000) : add_downlink();
             (_, _, _, _) : read_downlink();
         }
-        size = 4;
+        size = 4 REPLICATE_ROWS;
     }
 
     // The last halves of the FAR IDs; 0: there is no such FAR.
@@ -709,30 +825,41 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(compare_uplink_far, meta.index[SESSION_BITS - 1:0], meta.is_uplink_far)
     }
 
+    REPLICATED(uplink_fars, uplink_far, bit<16>, uplink_far, meta.uplink_far)
+
     @hidden
     table uplink_far_words {
         key = {
             meta.op : ternary;
             meta.before : ternary;
         }
-        actions = { begin_uplink_far; read_uplink_far; match_uplink_far; NoAction; }
+        actions = { begin_uplink_far; read_uplink_far; match_uplink_far; REPLICATE_ACTION(uplink_far) NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW((OP_REPLICA, _) : replicate_uplink_far();)
             (OP_ESTABLISH, 0x7fff0000 &&& 0x7fff0000) : read_uplink_far();
             (OP_ESTABLISH, HAS_BEGUN) : begin_uplink_far();
             (OP_CREATE, _) : match_uplink_far();
             (_, _) : read_uplink_far();
         }
-        size = 4;
+        size = 4 REPLICATE_ROWS;
     }
 
     @id(162)
     REGISTER(downlink_fars, SIZE_SESSIONS, session_t, bit<16>)
 
+#ifdef CHAIN
+    // A session begins without one; a record says which. The array has no fifth action.
+    REGISTER_ACTION(downlink_fars, clear_downlink_far, session_t, bit<16>,
+        cell = meta.first_downlink_far;
+        result = cell;
+    )
+#else
     REGISTER_ACTION(downlink_fars, clear_downlink_far, session_t, bit<16>,
         cell = 0;
         result = 0;
     )
+#endif
 
     REGISTER_ACTION(downlink_fars, create_downlink_far, session_t, bit<16>,
         result = cell;
@@ -778,13 +905,14 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         actions = { begin_downlink_far; add_downlink_far; read_downlink_far; match_downlink_far; NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW((OP_REPLICA, _, _, _) : begin_downlink_far();)
             (OP_ESTABLISH, _, 0x7fff0000 &&& 0x7fff0000, _) : read_downlink_far();
             (OP_ESTABLISH, _, HAS_BEGUN, _) : begin_downlink_far();
             (OP_CREATE, 1, _, 0x80000000 &&& 0x80000000) : add_downlink_far();
             (OP_UPDATE, _, _, _) : match_downlink_far();
             (_, _, _, _) : read_downlink_far();
         }
-        size = 5;
+        size = 5 REPLICATE_ROWS;
     }
 
     // Changes that a session with these policies may have: `action` of its downlink, 1 forwards, 2 drops, 0 stays.
@@ -838,6 +966,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         actions = { go; }
         const default_action = go(0);
         const entries = {
+            REPLICATE_ROW((OP_REPLICA, _, _, _, _, _, _, _, _, _) : go(GOES_REPLICA);)
             // op, expected, later, change, cp, cp, cp, peer, the FAR is that of the uplink, and of the downlink
             (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_NO_PEER, 0, _) : go(1);
             (OP_CREATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_NO_PEER, 0, _) : go(1);
@@ -848,7 +977,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_HAS_PEER, _, 1) : go(2);
             (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_HAS_PEER, _, 1) : go(2);
         }
-        size = 10;
+        size = 10 REPLICATE_ROWS;
     }
 
     // The tunnel of the gNB, and whether there is one: as long as the downlink's policy is not 0.
@@ -916,16 +1045,19 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_peer_teid, meta.index[SESSION_BITS - 1:0], meta.peer_teid)
     }
 
+    REPLICATED(peer_teids, peer_teid, bit<32>, peer_teid, meta.peer_teid)
+
     @hidden
     table peer_teid_words {
         key = { meta.goes : ternary; }
-        actions = { write_peer_teid; read_peer_teid; NoAction; }
+        actions = { write_peer_teid; read_peer_teid; REPLICATE_ACTION(peer_teid) NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW(GOES_REPLICA : replicate_peer_teid();)
             2 : write_peer_teid();
             _ : read_peer_teid();
         }
-        size = 2;
+        size = 2 REPLICATE_ROWS;
     }
 
     @hidden
@@ -938,16 +1070,19 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_peer_host, meta.index[SESSION_BITS - 1:0], meta.peer_host)
     }
 
+    REPLICATED(peer_hosts, peer_host, bit<32>, peer, meta.peer_host)
+
     @hidden
     table peer_host_words {
         key = { meta.goes : ternary; }
-        actions = { write_peer_host; read_peer_host; NoAction; }
+        actions = { write_peer_host; read_peer_host; REPLICATE_ACTION(peer_host) NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW(GOES_REPLICA : replicate_peer_host();)
             2 : write_peer_host();
             _ : read_peer_host();
         }
-        size = 2;
+        size = 2 REPLICATE_ROWS;
     }
 
     @hidden
@@ -965,17 +1100,20 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_has_peer, meta.index[SESSION_BITS - 1:0], meta.has_peer)
     }
 
+    REPLICATED(has_peers, has_peer, bit<8>, has_peer, meta.has_peer)
+
     @hidden
     table has_peer_words {
         key = { meta.goes : ternary; }
-        actions = { write_has_peer; erase_has_peer; read_has_peer; NoAction; }
+        actions = { write_has_peer; erase_has_peer; read_has_peer; REPLICATE_ACTION(has_peer) NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW(GOES_REPLICA : replicate_has_peer();)
             1 : erase_has_peer();
             2 : write_has_peer();
             _ : read_has_peer();
         }
-        size = 3;
+        size = 3 REPLICATE_ROWS;
     }
 
     @hidden
@@ -988,6 +1126,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         REGISTER_EXECUTE(get_action, meta.index[SESSION_BITS - 1:0], meta.downlink_action)
     }
 
+    REPLICATED(downlink_actions, action, bit<8>, downlink_action, meta.downlink_action)
+
     // A downlink that is to forward needs a tunnel: without one nothing is written, and the software has the session.
     @hidden
     table downlink_action_words {
@@ -996,9 +1136,10 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             meta.action_in : ternary;
             meta.has_peer : ternary;
         }
-        actions = { write_action; read_action; NoAction; }
+        actions = { write_action; read_action; REPLICATE_ACTION(action) NoAction; }
         const default_action = NoAction();
         const entries = {
+            REPLICATE_ROW((GOES_REPLICA, _, _) : replicate_action();)
             (1, 2, _) : write_action();
             (2, 1, _) : write_action();
             (2, 2, _) : write_action();
@@ -1006,7 +1147,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (3, 2, _) : write_action();
             (_, _, _) : read_action();
         }
-        size = 6;
+        size = 6 REPLICATE_ROWS;
     }
 
     // What user packets are asked: uplink by policy and QFI; downlink by both policies, for the first one has the QER.
@@ -1100,7 +1241,15 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         size = 1;
     }
 
+#ifdef CHAIN
+    Chain() chain;
+    RecordedState() recorded_state;
+#endif
+
     apply {
+#ifdef CHAIN
+        chain.apply(hdr, meta);
+#endif
         prepare();
         draws.apply();
         ue_pools.apply();
@@ -1121,6 +1270,9 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         stating.apply();
         generations.apply();
         compare_state_parts();
+#ifdef CHAIN
+        recorded_state.apply(meta);
+#endif
         name_session();
         requesting.apply();
         cp_high_words.apply();

@@ -8,6 +8,7 @@
 #include "../blocks/pfcp_headers.p4"
 #include "../blocks/pfcp_state.p4"
 #define ASK_SECOND_PASS meta.asks_second = 1;
+#define ASK_SECOND_PASS_IF(is_primary) meta.asks_second = is_primary;
 #include "../blocks/pfcp_answer.p4"
 
 // The octets of a message that are left.

@@ -60,6 +60,15 @@ enum bit<8> DropReason {
     // The packet exceeds the MTU of the segment that it leaves to.
     TOO_BIG = 24
 #endif
+#ifdef CHAIN
+    ,
+    // The switch is the standby of a chain: messages and user packets are the primary's.
+    STANDBY = 25,
+    // A record of another epoch than the chain's, or by another port than the primary's.
+    OTHER_EPOCH = 26,
+    // The session changed before the record of it was made, or is the software's at the standby; the SMF repeats the message.
+    NOT_RECORDED = 27
+#endif
 }
 
 // Cells that `drops` has: room for more reasons without another size.

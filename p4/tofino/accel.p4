@@ -1,5 +1,9 @@
 // Profile `accel` for Tofino 1: PFCP session messages that the switch answers, and user packets of their sessions.
 
+#ifdef CHAIN
+#error "CHAIN is for BMv2: nobody has compiled it for Tofino 1 yet"
+#endif
+
 #include <core.p4>
 #include <tna.p4>
 #include "target.p4"

@@ -46,13 +46,15 @@ impl Program {
     }
 }
 
-/// What a packet does with a cell; each is one `REGISTER_ACTION` of the P4 block.
+/// What a packet does with a cell; each is one `REGISTER_ACTION` of the P4 block with the option `CHAIN`. Where the block has one action for each
+/// source of a number that it writes, there is one here.
 #[derive(Clone, Debug)]
 pub(super) struct Actions {
     pub(super) begin_session: RegisterAction,
     pub(super) change_state: RegisterAction,
     pub(super) compare_state: RegisterAction,
-    pub(super) read_state: RegisterAction,
+    /// Unless the software has the session.
+    pub(super) replicate_state: RegisterAction,
     pub(super) set_request: RegisterAction,
     pub(super) advance_request: RegisterAction,
     pub(super) read_request: RegisterAction,
@@ -66,13 +68,13 @@ pub(super) struct Actions {
     pub(super) compare_cp_low: RegisterAction,
     pub(super) set_uplink: RegisterAction,
     pub(super) get_uplink: RegisterAction,
-    pub(super) clear_downlink: RegisterAction,
+    pub(super) set_downlink: RegisterAction,
     pub(super) create_downlink: RegisterAction,
     pub(super) get_downlink: RegisterAction,
     pub(super) set_uplink_far: RegisterAction,
     pub(super) get_uplink_far: RegisterAction,
     pub(super) compare_uplink_far: RegisterAction,
-    pub(super) clear_downlink_far: RegisterAction,
+    pub(super) set_downlink_far: RegisterAction,
     pub(super) create_downlink_far: RegisterAction,
     pub(super) get_downlink_far: RegisterAction,
     pub(super) compare_downlink_far: RegisterAction,
@@ -81,7 +83,6 @@ pub(super) struct Actions {
     pub(super) set_peer_host: RegisterAction,
     pub(super) get_peer_host: RegisterAction,
     pub(super) set_has_peer: RegisterAction,
-    pub(super) clear_has_peer: RegisterAction,
     pub(super) get_has_peer: RegisterAction,
     pub(super) set_action: RegisterAction,
     pub(super) get_action: RegisterAction,
@@ -109,7 +110,6 @@ impl Actions {
             RegisterAction::new(register, comparisons, changes, returned)
         };
         let (value, second) = (Operand::Input(0), Operand::Input(1));
-        let constant = |number| Change::Set(Operand::Constant(number));
         let (always, holds) = (Condition::Always, Condition::If(Word::First));
         let is_value = [when(Relation::Equal, value)];
         let get = |name: &str| make(name, &[], &[], BEFORE);
@@ -128,7 +128,12 @@ impl Actions {
             begin_session: make("session_states", &is_free, &[then(holds, Change::Add(second))], BEFORE)?,
             change_state: make("session_states", &is_value, &[then(holds, Change::Add(second))], WHETHER)?,
             compare_state: make("session_states", &is_value, &[], WHETHER)?,
-            read_state: get("session_states")?,
+            replicate_state: make(
+                "session_states",
+                &[when(Relation::Equal, Operand::Constant(OF_SOFTWARE))],
+                &[then(Condition::Unless(Word::First), Change::Set(value))],
+                AFTER,
+            )?,
             set_request: set("session_requests", BEFORE)?,
             advance_request: make(
                 "session_requests",
@@ -147,13 +152,13 @@ impl Actions {
             compare_cp_low: make("session_cp_low", &is_value, &[], WHETHER)?,
             set_uplink: set("uplink_sessions", AFTER)?,
             get_uplink: get("uplink_sessions")?,
-            clear_downlink: make("downlink_sessions", &[], &[then(always, constant(0))], AFTER)?,
+            set_downlink: set("downlink_sessions", AFTER)?,
             create_downlink: make("downlink_sessions", &is_zero, &[then(holds, Change::Set(value))], BEFORE)?,
             get_downlink: get("downlink_sessions")?,
             set_uplink_far: set("uplink_fars", AFTER)?,
             get_uplink_far: get("uplink_fars")?,
             compare_uplink_far: make("uplink_fars", &is_value, &[], WHETHER)?,
-            clear_downlink_far: make("downlink_fars", &[], &[then(always, constant(0))], AFTER)?,
+            set_downlink_far: set("downlink_fars", AFTER)?,
             create_downlink_far: make("downlink_fars", &is_zero, &[then(holds, Change::Set(value))], BEFORE)?,
             get_downlink_far: get("downlink_fars")?,
             compare_downlink_far: make("downlink_fars", &is_value, &[], WHETHER)?,
@@ -161,8 +166,7 @@ impl Actions {
             get_peer_teid: get("peer_teids")?,
             set_peer_host: set("peer_hosts", AFTER)?,
             get_peer_host: get("peer_hosts")?,
-            set_has_peer: make("has_peers", &[], &[then(always, constant(1))], BEFORE)?,
-            clear_has_peer: make("has_peers", &[], &[then(always, constant(0))], BEFORE)?,
+            set_has_peer: set("has_peers", BEFORE)?,
             get_has_peer: get("has_peers")?,
             set_action: set("downlink_actions", AFTER)?,
             get_action: get("downlink_actions")?,
@@ -178,7 +182,7 @@ impl Actions {
             &self.begin_session,
             &self.change_state,
             &self.compare_state,
-            &self.read_state,
+            &self.replicate_state,
             &self.set_request,
             &self.advance_request,
             &self.read_request,
@@ -192,13 +196,13 @@ impl Actions {
             &self.compare_cp_low,
             &self.set_uplink,
             &self.get_uplink,
-            &self.clear_downlink,
+            &self.set_downlink,
             &self.create_downlink,
             &self.get_downlink,
             &self.set_uplink_far,
             &self.get_uplink_far,
             &self.compare_uplink_far,
-            &self.clear_downlink_far,
+            &self.set_downlink_far,
             &self.create_downlink_far,
             &self.get_downlink_far,
             &self.compare_downlink_far,
@@ -207,7 +211,6 @@ impl Actions {
             &self.set_peer_host,
             &self.get_peer_host,
             &self.set_has_peer,
-            &self.clear_has_peer,
             &self.get_has_peer,
             &self.set_action,
             &self.get_action,

@@ -5,6 +5,9 @@
 //!
 //! A session has an index, the place of its UE's address in its pool, and a generation of 15 bits. A message that is not for the switch
 //! passes a second time: then its session, if it has one, becomes the software's, and its [`Entry`] goes there with the message.
+//!
+//! Two switches may be a chain ([`Role`]; `p4/blocks/chain.p4`): the primary sends each session that a message has changed, or has asked
+//! for once more, to the standby as a [`Record`], in front of the message; the standby writes it and answers.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -17,6 +20,7 @@ use crate::model::State;
 use crate::model::register::{RegisterAction, RegisterError, Side};
 
 mod actions;
+mod chain;
 mod entry;
 mod fallback;
 mod police;
@@ -26,6 +30,7 @@ mod tables;
 mod tests;
 
 use actions::Actions;
+pub use chain::{Cells, ETHERTYPE_CHAIN, Record, Recording, Replicated, Role};
 pub use entry::Entry;
 pub use fallback::{Fallback, HandoverError, Punted};
 pub use police::{Policed, step};
@@ -49,6 +54,9 @@ const LIVE: u32 = 1 << 31;
 /// The upper half of a state: the software has the session, or the generations are used up.
 const OF_SOFTWARE: u32 = 0x7fff_0000;
 
+/// Inputs with which the action that begins a session reads a state alone: there is no fifth action for that.
+const NOTHING_BEGINS: [u32; 2] = [0; 2];
+
 /// What becomes of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -56,6 +64,23 @@ pub enum Verdict {
     Answered(Vec<u8>),
     /// It passes a second time.
     Second(Second),
+    /// The switch is the primary of a chain: it passes a second time, and goes to the standby, which answers.
+    Recorded(Recording),
+    /// The switch is a standby.
+    Dropped,
+}
+
+/// What a message comes to on its first pass.
+enum First {
+    /// It has this answer.
+    Answered(Answer),
+    Second(Second),
+}
+
+/// An answer, and what it is about.
+struct Answer {
+    octets: Vec<u8>,
+    session: Recording,
 }
 
 /// What a second pass is for.
@@ -93,6 +118,8 @@ pub struct Sessions {
     actions: Actions,
     /// What the control plane has written.
     pub tables: Tables,
+    /// What the switch is in its chain, by the control plane.
+    pub role: Role,
 }
 
 /// A request, as its parts go through the stages.
@@ -113,7 +140,7 @@ impl Sessions {
     /// # Errors
     /// The program has other registers.
     pub fn new(program: &Program, tables: Tables) -> Result<Self, RegisterError> {
-        Ok(Self { actions: Actions::of(program)?, tables })
+        Ok(Self { actions: Actions::of(program)?, tables, role: Role::Alone })
     }
 
     /// A message on its first pass.
@@ -127,7 +154,19 @@ impl Sessions {
         octets: &[u8],
     ) -> Result<Verdict, RegisterError> {
         state.begin_pass(Side::Ingress);
-        let plain = Ok(Verdict::Second(Second::of(None)));
+        if matches!(self.role, Role::Standby { .. }) {
+            return Ok(Verdict::Dropped);
+        }
+        let is_primary = matches!(self.role, Role::Primary { .. });
+        Ok(match self.first(state, from, octets)? {
+            First::Second(second) => Verdict::Second(second),
+            First::Answered(answer) if is_primary => Verdict::Recorded(answer.session),
+            First::Answered(answer) => Verdict::Answered(answer.octets),
+        })
+    }
+
+    fn first(&self, state: &mut State, from: SocketAddrV4, octets: &[u8]) -> Result<First, RegisterError> {
+        let plain = Ok(First::Second(Second::of(None)));
         let Some((head, body)) = octets.split_first_chunk::<16>() else { return plain };
         let [flags, message, high, low, rest @ ..] = *head;
         if flags & 0xfd != 0x21 || high != 0 {
@@ -178,12 +217,7 @@ impl Sessions {
     }
 
     /// A message for the software: whether it names a session of the switch.
-    fn looked(
-        &self,
-        state: &mut State,
-        from: SocketAddrV4,
-        head: &[u8; 16],
-    ) -> Result<Verdict, RegisterError> {
+    fn looked(&self, state: &mut State, from: SocketAddrV4, head: &[u8; 16]) -> Result<First, RegisterError> {
         let [flags, message, _, _, s0, s1, s2, s3, s4, s5, s6, s7, ..] = *head;
         let seid = [u32::from_be_bytes([s0, s1, s2, s3]), u32::from_be_bytes([s4, s5, s6, s7])];
         let smf = self.tables.smf(*from.ip());
@@ -194,7 +228,7 @@ impl Sessions {
             let is_it = state.access(&self.actions.compare_state, index, [expected, 0])?;
             session = (is_it == 1).then_some((index, expected));
         }
-        Ok(Verdict::Second(Second::of(session)))
+        Ok(First::Second(Second::of(session)))
     }
 
     fn establish(
@@ -204,9 +238,14 @@ impl Sessions {
         smf: u32,
         index: u32,
         policy: Policy,
-    ) -> Result<Verdict, RegisterError> {
+    ) -> Result<First, RegisterError> {
         let actions = &self.actions;
-        let to = |session| Ok(Verdict::Second(Second::of(session)));
+        let to = |session| Ok(First::Second(Second::of(session)));
+        let established = |live| {
+            let octets =
+                self.tables.established(request.number, request.fields, numbers(live, smf, index), index);
+            Ok(First::answered(octets, index, live))
+        };
         let begins = (LIVE | 1 << 16).wrapping_add(smf);
         let before = state.access(&actions.begin_session, index, [0, begins])?;
         let cp = [request.fields.get("cp_high") as u32, request.fields.get("cp_low") as u32];
@@ -216,20 +255,14 @@ impl Sessions {
             let _last = state.access(&actions.set_request, index, word)?;
             let _cp_high = state.access(&actions.set_cp_high, index, [cp[0], 0])?;
             let _uplink = state.access(&actions.set_uplink, index, [policy.number.into(), 0])?;
-            let _downlink = state.access(&actions.clear_downlink, index, [0; 2])?;
+            let _downlink = state.access(&actions.set_downlink, index, [0; 2])?;
             let _far = state.access(&actions.set_uplink_far, index, [request.far(), 0])?;
-            let _far = state.access(&actions.clear_downlink_far, index, [0; 2])?;
+            let _far = state.access(&actions.set_downlink_far, index, [0; 2])?;
             let _cp_low = state.access(&actions.set_cp_low, index, [cp[1], 0])?;
             if state.access(&actions.set_origin, index, word)? == request.word {
                 return to(Some((index, begun)));
             }
-            let numbers = numbers(begun, smf, index);
-            return Ok(Verdict::Answered(self.tables.established(
-                request.number,
-                request.fields,
-                numbers,
-                index,
-            )));
+            return established(begun);
         }
         if before & OF_SOFTWARE == OF_SOFTWARE && !is_live {
             return to(None);
@@ -240,13 +273,7 @@ impl Sessions {
         ];
         let origin = state.access(&actions.get_origin, index, [0; 2])?;
         if (before ^ smf) & 0xffff == 0 && is_cp == [1, 1] && origin == request.word {
-            let numbers = numbers(before, smf, index);
-            return Ok(Verdict::Answered(self.tables.established(
-                request.number,
-                request.fields,
-                numbers,
-                index,
-            )));
+            return established(before);
         }
         to(Some((index, before)))
     }
@@ -258,12 +285,12 @@ impl Sessions {
         smf: u32,
         index: u32,
         policy: Policy,
-    ) -> Result<Verdict, RegisterError> {
+    ) -> Result<First, RegisterError> {
         let actions = &self.actions;
         let expected = expected(request.seid, smf);
         let to = |is_noted| Second { is_noted, ..Second::of(Some((index, expected))) };
         if state.access(&actions.compare_state, index, [expected, 0])? != 1 {
-            return Ok(Verdict::Second(Second::of(None)));
+            return Ok(First::Second(Second::of(None)));
         }
         let last = state.access(&actions.advance_request, index, [request.word, 0])?;
         let difference = last.wrapping_sub(request.word);
@@ -297,13 +324,13 @@ impl Sessions {
             cp[1] = state.access(&actions.get_cp_low, index, [0; 2])?;
         }
         if difference == 0 {
-            return Ok(Verdict::Answered(accepted(53, request.number, cp)));
+            return Ok(First::answered(accepted(53, request.number, cp), index, expected));
         }
         let change = self.tables.change(uplink as u16, downlink as u16, policy.number);
         let change = change.filter(|_| is_later && is_cp && is_far_right);
         let Some(SessionChange { downlink_action }) = change else {
             let is_unmade = policy.op == Op::Create && is_later && downlink == 0;
-            return Ok(Verdict::Second(Second { is_unmade, ..to(is_later) }));
+            return Ok(First::Second(Second { is_unmade, ..to(is_later) }));
         };
         let (has_peer, peer_teid, peer) =
             (policy.has_peer, request.fields.get("peer_teid") as u32, request.fields.get("peer") as u32);
@@ -311,8 +338,8 @@ impl Sessions {
             let _host = state.access(&actions.set_peer_host, index, [peer, 0])?;
         }
         let had_peer = match (has_peer, policy.op) {
-            (true, _) => state.access(&actions.set_has_peer, index, [0; 2])?,
-            (false, Op::Create) => state.access(&actions.clear_has_peer, index, [0; 2])?,
+            (true, _) => state.access(&actions.set_has_peer, index, [1, 0])?,
+            (false, Op::Create) => state.access(&actions.set_has_peer, index, [0; 2])?,
             (false, _) => state.access(&actions.get_has_peer, index, [0; 2])?,
         };
         if has_peer {
@@ -320,12 +347,12 @@ impl Sessions {
         }
         // A downlink that is to forward needs a tunnel.
         if downlink_action == 1 && !has_peer && had_peer == 0 {
-            return Ok(Verdict::Second(to(true)));
+            return Ok(First::Second(to(true)));
         }
         if downlink_action != 0 {
             let _action = state.access(&actions.set_action, index, [downlink_action.into(), 0])?;
         }
-        Ok(Verdict::Answered(accepted(53, request.number, cp)))
+        Ok(First::answered(accepted(53, request.number, cp), index, expected))
     }
 
     fn delete(
@@ -334,10 +361,10 @@ impl Sessions {
         request: &Request<'_>,
         smf: u32,
         index: u32,
-    ) -> Result<Verdict, RegisterError> {
+    ) -> Result<First, RegisterError> {
         let actions = &self.actions;
-        let ends = LIVE.wrapping_sub(smf);
-        let is_ended = state.access(&actions.change_state, index, [expected(request.seid, smf), ends])? == 1;
+        let (live, ends) = (expected(request.seid, smf), LIVE.wrapping_sub(smf));
+        let is_ended = state.access(&actions.change_state, index, [live, ends])? == 1;
         let action = if is_ended { &actions.set_request } else { &actions.read_request };
         let last = state.access(action, index, [request.word, 0])?;
         let cp = [
@@ -345,9 +372,9 @@ impl Sessions {
             state.access(&actions.get_cp_low, index, [0; 2])?,
         ];
         if is_ended || last == request.word {
-            return Ok(Verdict::Answered(accepted(55, request.number, cp)));
+            return Ok(First::answered(accepted(55, request.number, cp), index, live.wrapping_add(ends)));
         }
-        Ok(Verdict::Second(Second::of(None)))
+        Ok(First::Second(Second::of(None)))
     }
 
     /// A message on its second pass: the entry of the session that becomes the software's.
@@ -356,39 +383,26 @@ impl Sessions {
     /// An access that no switch can make: never.
     pub fn second(&self, state: &mut State, second: Second) -> Result<Option<Entry>, RegisterError> {
         state.begin_pass(Side::Ingress);
-        let (actions, none) = (&self.actions, [0; 2]);
         let Some((index, expected)) = second.session else { return Ok(None) };
         let add = OF_SOFTWARE.wrapping_sub(expected);
-        if state.access(&actions.change_state, index, [expected, add])? != 1 {
+        if state.access(&self.actions.change_state, index, [expected, add])? != 1 {
             return Ok(None);
         }
-        let last = state.access(&actions.read_request, index, none)?;
-        let cp_high = state.access(&actions.get_cp_high, index, none)?;
-        let uplink_policy = state.access(&actions.get_uplink, index, none)? as u16;
-        let downlink_policy = state.access(&actions.get_downlink, index, none)? as u16;
-        let fars = [
-            state.access(&actions.get_uplink_far, index, none)? as u16,
-            state.access(&actions.get_downlink_far, index, none)? as u16,
-        ];
-        let cp_low = state.access(&actions.get_cp_low, index, none)?;
-        let origin = state.access(&actions.get_origin, index, none)?;
-        let peer = state.access(&actions.get_peer_host, index, none)?;
-        let has_peer = state.access(&actions.get_has_peer, index, none)? == 1;
-        let teid = state.access(&actions.get_peer_teid, index, none)?;
-        let downlink_action = state.access(&actions.get_action, index, none)? as u8;
+        let cells = self.cells(state, index, expected)?;
+        let has_peer = cells.has_peer == 1 && cells.policies[1] != 0 && !second.is_unmade;
         Ok(Some(Entry {
             index,
             state: expected,
             is_noted: second.is_noted,
             is_unmade: second.is_unmade,
-            cp: u64::from(cp_high) << 32 | u64::from(cp_low),
-            origin,
-            last,
-            uplink_policy,
-            downlink_policy,
-            fars,
-            downlink_action,
-            peer: Some((teid, peer.into())).filter(|_| has_peer && downlink_policy != 0 && !second.is_unmade),
+            cp: u64::from(cells.cp[0]) << 32 | u64::from(cells.cp[1]),
+            origin: cells.origin,
+            last: cells.last,
+            uplink_policy: cells.policies[0],
+            downlink_policy: cells.policies[1],
+            fars: cells.fars,
+            downlink_action: cells.downlink_action,
+            peer: Some((cells.peer_teid, cells.peer.into())).filter(|_| has_peer),
         }))
     }
 
@@ -404,8 +418,8 @@ impl Sessions {
         source: Ipv4Addr,
     ) -> Result<Passage, RegisterError> {
         state.begin_pass(Side::Ingress);
-        let Some(index) = self.tables.place(source.into()) else { return Ok(Passage::Dropped) };
-        let before = state.access(&self.actions.read_state, index, [0; 2])?;
+        let Some(index) = self.served(source) else { return Ok(Passage::Dropped) };
+        let before = state.access(&self.actions.begin_session, index, NOTHING_BEGINS)?;
         let policy = state.access(&self.actions.get_uplink, index, [0; 2])? as u16;
         let rest = teid.wrapping_sub(index);
         let is_it = rest & (SESSIONS as u32 - 1) == 0 && (rest ^ before << 1) >> 17 == 0;
@@ -424,8 +438,8 @@ impl Sessions {
     pub fn downlink(&self, state: &mut State, destination: Ipv4Addr) -> Result<Passage, RegisterError> {
         state.begin_pass(Side::Ingress);
         let (actions, none) = (&self.actions, [0; 2]);
-        let Some(index) = self.tables.place(destination.into()) else { return Ok(Passage::Dropped) };
-        let before = state.access(&actions.read_state, index, none)?;
+        let Some(index) = self.served(destination) else { return Ok(Passage::Dropped) };
+        let before = state.access(&actions.begin_session, index, NOTHING_BEGINS)?;
         let uplink = state.access(&actions.get_uplink, index, none)? as u16;
         let policy = state.access(&actions.get_downlink, index, none)? as u16;
         let peer = state.access(&actions.get_peer_host, index, none)?;
@@ -438,6 +452,11 @@ impl Sessions {
             }
             _ => Passage::Dropped,
         })
+    }
+
+    /// The index of a UE whose packets the switch forwards: none, if it is a standby.
+    fn served(&self, ue: Ipv4Addr) -> Option<u32> {
+        self.tables.place(ue.into()).filter(|_| !matches!(self.role, Role::Standby { .. }))
     }
 
     /// The user packet of a UE that leaves at the rate of a class, with the octets of its IP header's length; `None`: it is not policed.
@@ -461,7 +480,7 @@ impl Sessions {
         let downlink_policy = cell(&actions.get_downlink)? as u16;
         Some(Entry {
             index,
-            state: cell(&actions.read_state)?,
+            state: cell(&actions.begin_session)?,
             is_noted: false,
             is_unmade: false,
             cp: u64::from(cell(&actions.get_cp_high)?) << 32 | u64::from(cell(&actions.get_cp_low)?),
@@ -478,6 +497,12 @@ impl Sessions {
     /// The register of states, for the control plane.
     pub fn states(&self) -> u32 {
         self.actions.begin_session.register()
+    }
+}
+
+impl First {
+    const fn answered(octets: Vec<u8>, index: u32, state: u32) -> Self {
+        Self::Answered(Answer { octets, session: Recording { index, state } })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_switch::accel::Entry;
+use causeway_switch::accel::{ETHERTYPE_CHAIN, Entry, Record};
 
 use crate::N3;
 
@@ -60,4 +60,10 @@ pub(super) fn cpu_frame(frame: &[u8], entry: Option<&Entry>) -> Vec<u8> {
     }
     all.extend(&frame[14..]);
     all
+}
+
+/// The frame from the primary to the standby of a chain: the record of a session in front of a packet, or alone.
+pub(super) fn chain_frame(record: &Record, packet: &[u8]) -> Vec<u8> {
+    let follows = if packet.is_empty() { 0 } else { u16::from_be_bytes(ETHERNET) };
+    [&MACS[..], &ETHERTYPE_CHAIN.to_be_bytes(), &record.encode(follows), packet].concat()
 }

@@ -9,6 +9,7 @@ use self::switch::{Outcome, Own, Switch};
 use crate::N6;
 use crate::bmv2::{is_inside, run_inside};
 
+mod chain;
 mod frames;
 mod random;
 mod software;
@@ -19,10 +20,20 @@ const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 20);
 const UE: Ipv4Addr = Ipv4Addr::new(10, 46, 0, 63);
 const FROM: SocketAddrV4 = SocketAddrV4::new(SMF, 40_000);
 
+const OWN: Own = Own { n4: UPF, n3: UPF };
+const POOLS: [(&str, u32); 1] = [("10.46.0.0/16", 0x10000)];
+const PEERS: &str = "192.0.2.8/29";
+
 /// BMv2 and the model, with an SMF.
 fn start() -> Switch {
-    let own = Own { n4: UPF, n3: UPF };
-    let mut switch = Switch::new(own, &[("10.46.0.0/16", 0x10000)], "192.0.2.8/29", true);
+    let mut switch = Switch::new(OWN, &POOLS, PEERS, true);
+    switch.set_smf(SMF, 7);
+    switch
+}
+
+/// The same with a program that may be one of a chain.
+fn start_of_chain() -> Switch {
+    let mut switch = Switch::of_chain(OWN, &POOLS, PEERS);
     switch.set_smf(SMF, 7);
     switch
 }
@@ -82,34 +93,38 @@ fn teid_of(answer: &[u8]) -> u32 {
 //         policies: its downlink, a change of a FAR that it does not have; and a third one, which is deleted.
 // Output: BMv2 sends the octets of the model's answers, and the packets in and out of their tunnels. The last message leaves by the CPU port as
 //         it came, behind the entry of its session, and so do packets of the UE from then on. The second session is the software's by the
-//         change that names no FAR of it.
+//         change that names no FAR of it. So does a program that has the option of a chain, and is alone.
 #[test]
 fn a_session_lives_by_its_messages() {
     if !is_inside() {
         return run_inside("accel::a_session_lives_by_its_messages");
     }
-    let mut world = start();
+    live(&mut start());
+    live(&mut start_of_chain());
+}
+
+fn live(world: &mut Switch) {
     let first = establishment(UE, 1, 1, &[]);
     let uplink = world.admit(&first, Op::Establish);
     world.open_uplink(uplink, None, 0);
-    let answer = answered(&mut world, &first);
-    assert_eq!(answered(&mut world, &first), answer);
+    let answer = answered(world, &first);
+    assert_eq!(answered(world, &first), answer);
     let (seid, teid) = (seid_of(&answer), teid_of(&answer));
 
     let create = creation(seid, 2, UE, 2, &[]);
     let downlink = world.admit(&create, Op::Create);
     world.admit_change([uplink, 0, downlink], 1);
     world.open_downlink(uplink, downlink, 9, 0);
-    answered(&mut world, &create);
-    answered(&mut world, &create);
+    answered(world, &create);
+    answered(world, &create);
     let update = |seid, sequence, far: u32| {
         message(52, seid, sequence, &ie(10, [ie(108, far.to_be_bytes()), ie(11, tunnel(6))].concat()))
     };
     let change = update(seid, 3, 2);
     let handover = world.admit(&change, Op::Update);
     world.admit_change([uplink, downlink, handover], 0);
-    answered(&mut world, &change);
-    answered(&mut world, &change);
+    answered(world, &change);
+    answered(world, &change);
     assert_eq!(world.uplink(teid, 9, UE), Passage::Decapsulated(0));
     assert_eq!(world.downlink(UE), Passage::Encapsulated(6, GNB, 9, 0));
     assert_eq!(world.uplink(teid ^ 1 << 20, 9, UE), Passage::Dropped);
@@ -123,19 +138,19 @@ fn a_session_lives_by_its_messages() {
 
     // Another UE of the same policies, whose FARs have other IDs.
     let other = Ipv4Addr::new(10, 46, 1, 1);
-    let seid = seid_of(&answered(&mut world, &establishment(other, 9, 77, &[])));
-    answered(&mut world, &creation(seid, 10, other, 78, &[]));
-    answered(&mut world, &update(seid, 11, 78));
+    let seid = seid_of(&answered(world, &establishment(other, 9, 77, &[])));
+    answered(world, &creation(seid, 10, other, 78, &[]));
+    answered(world, &update(seid, 11, 78));
     assert_eq!(world.downlink(other), Passage::Encapsulated(6, GNB, 9, 0));
     let Outcome::ToSoftware(Some(entry)) = world.message(FROM, &update(seid, 12, 2)) else { panic!() };
     assert_eq!((entry.fars, entry.is_noted), ([77, 78], true));
 
     let third = Ipv4Addr::new(10, 46, 1, 2);
-    let seid = seid_of(&answered(&mut world, &establishment(third, 20, 79, &[])));
+    let seid = seid_of(&answered(world, &establishment(third, 20, 79, &[])));
     let deletion = message(54, seid, 21, &[]);
     world.admit(&deletion, Op::Delete);
-    answered(&mut world, &deletion);
-    answered(&mut world, &deletion);
+    answered(world, &deletion);
+    answered(world, &deletion);
 }
 
 // Input:  a session without an MBR, and one whose QER has an MBR of 190 kbit/s: 200 packets of 1,000 octets to each UE, in groups of 20.

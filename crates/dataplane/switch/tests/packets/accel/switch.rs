@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use causeway_accel::switch::{Fields, Part, parse};
-use causeway_switch::accel::{Direction, Entry, Op, Passage, SessionChange, Sessions, Tables, Verdict};
+use causeway_switch::accel::{
+    Direction, Entry, Op, Passage, Record, Replicated, Role, SessionChange, Sessions, Tables, Verdict,
+};
 use causeway_switch::driver::{Program, Update};
 use causeway_switch::model::State;
 use causeway_types::{Ipv4Net, Time};
 
-use super::frames::{ETHERNET, GNB, MACS, SERVER, cpu_frame, ethernet, g_pdu, ipv4, udp};
+use super::frames::{ETHERNET, GNB, MACS, SERVER, chain_frame, cpu_frame, ethernet, g_pdu, ipv4, udp};
 use crate::bmv2::SimpleSwitch;
 use crate::profiles::compile_main;
 use crate::runtime::octets;
 use crate::thrift::{Thrift, Value};
-use crate::{CPU, N3, N6};
+use crate::{CPU, N3, N6, N9};
 
 /// In a SEID of the UPF, behind the generation.
 const SEID_TAG: u32 = 0xacce;
@@ -26,6 +28,9 @@ pub(super) struct Own {
     pub(super) n4: Ipv4Addr,
     pub(super) n3: Ipv4Addr,
 }
+
+/// The port to the other switch of a chain.
+const LINK: u16 = N9;
 
 /// What becomes of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,8 +72,16 @@ fn word(value: u32) -> Value {
 impl Switch {
     /// With pools of UE addresses, each with its first place, and addresses of gNBs.
     pub(super) fn new(own: Own, pools: &[(&str, u32)], peers: &str, on_bmv2: bool) -> Self {
+        Self::of(own, pools, peers, on_bmv2.then(|| Real::start(own)))
+    }
+
+    /// A switch that may be one of a chain, on BMv2.
+    pub(super) fn of_chain(own: Own, pools: &[(&str, u32)], peers: &str) -> Self {
+        Self::of(own, pools, peers, Some(Real::start_of_chain(own)))
+    }
+
+    fn of(own: Own, pools: &[(&str, u32)], peers: &str, mut real: Option<Real>) -> Self {
         let mut tables = Tables::new([own.n4, own.n4, own.n3]);
-        let mut real = on_bmv2.then(|| Real::start(own));
         for (net, first) in pools {
             let net: Ipv4Net = net.parse().unwrap();
             tables.add_pool(net, *first);
@@ -172,6 +185,7 @@ impl Switch {
             Verdict::Second(second) => {
                 Outcome::ToSoftware(self.model.second(&mut self.state, second).unwrap())
             }
+            Verdict::Recorded(_) | Verdict::Dropped => panic!("a switch alone has no chain"),
         };
         let Some(real) = &mut self.real else { return outcome };
         let frame = ethernet(&ipv4(*from.ip(), self.own.n4, 17, &udp(from.port(), 8805, message)));
@@ -194,6 +208,82 @@ impl Switch {
             }
         }
         outcome
+    }
+
+    /// The control plane says what the switch is in its chain.
+    pub(super) fn set_role(&mut self, role: Role) {
+        self.model.role = role;
+        if let Some(real) = &mut self.real {
+            real.set_role(role);
+        }
+    }
+
+    /// A message to the primary of a chain: the frame that leaves for the standby.
+    pub(super) fn recorded(&mut self, from: SocketAddrV4, message: &[u8]) -> Vec<u8> {
+        let Verdict::Recorded(recording) = self.model.message(&mut self.state, from, message).unwrap() else {
+            panic!("there is no record for {message:02x?}")
+        };
+        let record = self.model.record(&mut self.state, recording).unwrap().unwrap();
+        let packet = ipv4(*from.ip(), self.own.n4, 17, &udp(from.port(), 8805, message));
+        let expected = chain_frame(&record, &packet);
+        if let Some(real) = &mut self.real {
+            assert_eq!(real.through(N3, &ethernet(&packet)), (LINK, expected.clone()), "{message:02x?}");
+        }
+        expected
+    }
+
+    /// The control plane asks the primary for an index: the frame that leaves for the standby.
+    pub(super) fn transferred(&mut self, index: u32) -> Vec<u8> {
+        let record = self.model.transfer(&mut self.state, index).unwrap().unwrap();
+        let (expected, mut asked) = (chain_frame(&record, &[]), chain_frame(&record, &[]));
+        // It says no more than epoch and index.
+        asked[24..].fill(0);
+        if let Some(real) = &mut self.real {
+            assert_eq!(real.through(CPU, &asked), (LINK, expected.clone()));
+        }
+        expected
+    }
+
+    /// A frame of the other switch.
+    pub(super) fn replicate(&mut self, frame: &[u8]) -> Replicated {
+        let record = Record::decode(frame[14..].first_chunk().unwrap());
+        let packet = &frame[14 + Record::LEN..];
+        let message = packet.get(28..);
+        let found = self.model.replicate(&mut self.state, &record, message).unwrap();
+        let Some(real) = &mut self.real else { return found };
+        if let Replicated::Answered(answer) = &found {
+            let [p0, p1] = [packet[20], packet[21]];
+            let source = Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
+            let answer = ipv4(self.own.n4, source, 17, &udp(8805, u16::from_be_bytes([p0, p1]), answer));
+            // By its route.
+            let macs = [&[0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1], &ETHERNET[..]].concat();
+            assert_eq!(real.through(LINK, frame), (N3, [macs, answer].concat()));
+        } else {
+            real.dropped(LINK, frame);
+        }
+        found
+    }
+
+    /// A message that a standby does not take.
+    pub(super) fn dropped(&mut self, from: SocketAddrV4, message: &[u8]) {
+        let verdict = self.model.message(&mut self.state, from, message).unwrap();
+        assert_eq!(verdict, Verdict::Dropped);
+        if let Some(real) = &mut self.real {
+            let packet = ipv4(*from.ip(), self.own.n4, 17, &udp(from.port(), 8805, message));
+            real.dropped(N3, &ethernet(&packet));
+        }
+    }
+
+    /// A frame that the switch drops, whatever the model says of its content.
+    pub(super) fn drops(&mut self, port: u16, frame: &[u8]) {
+        if let Some(real) = &mut self.real {
+            real.dropped(port, frame);
+        }
+    }
+
+    /// Packets that were dropped for a reason; `None`: on the model alone.
+    pub(super) fn dropped_for(&mut self, reason: u8) -> Option<u64> {
+        Some(self.real.as_mut()?.dropped_for(reason))
     }
 
     /// A packet of a UE in a tunnel.
@@ -250,6 +340,11 @@ impl Switch {
     }
 }
 
+/// A route: port, source and neighbour.
+fn hop(port: u16) -> Vec<Value> {
+    vec![octets(port.into(), 9), octets(1, 48), octets(2, 48)]
+}
+
 fn cpu_frame_by(port: u16, frame: &[u8]) -> Vec<u8> {
     let mut expected = cpu_frame(frame, None);
     expected[16..18].copy_from_slice(&port.to_be_bytes());
@@ -265,15 +360,28 @@ struct Real {
     /// Entries that stand for one policy each: what was written once is not written again.
     written: Vec<(&'static str, Vec<Value>)>,
     parts: Vec<(usize, u16)>,
+    /// The entry of `chain_records`.
+    records: Option<u64>,
 }
 
 impl Real {
     fn start(own: Own) -> Self {
+        Self::with(own, &[])
+    }
+
+    fn start_of_chain(own: Own) -> Self {
+        let mut real = Self::with(own, &["-DCHAIN"]);
+        real.add("verdict.answer_routes", vec![lpm("0.0.0.0/0".parse().unwrap())], "verdict.hop", hop(N3));
+        real
+    }
+
+    fn with(own: Own, options: &[&str]) -> Self {
         // Random messages have more policies than a network.
-        let compiled = compile_main("accel", "accel.p4", &["-DSIZE_POLICIES=4096".to_owned()]);
-        let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, CPU]);
+        let options = ["-DSIZE_POLICIES=4096"].iter().chain(options).map(|option| (*option).to_owned());
+        let compiled = compile_main("accel", "accel.p4", &options.collect::<Vec<_>>());
+        let (switch, thrift) = SimpleSwitch::start(&compiled, &[N3, N6, LINK, CPU]);
         let (smfs, written, parts) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut real = Self { thrift, switch, smfs, written, parts };
+        let mut real = Self { thrift, switch, smfs, written, parts, records: None };
         for local in [own.n4, own.n3] {
             let name = Value::text("AccelParser.local_ipv4");
             let arguments = vec![Value::I32(0), name, Value::Text(local.octets().to_vec())];
@@ -284,7 +392,6 @@ impl Real {
             ["verdict.own_addresses", "verdict.own"].map(|part| format!("AccelIngress.{part}"));
         let default = vec![Value::I32(0), Value::text(&table), Value::text(&action), addresses];
         real.thrift.call("standard:bm_mt_set_default_action", default);
-        let hop = |port: u16| vec![octets(port.into(), 9), octets(1, 48), octets(2, 48)];
         let everywhere = || vec![lpm("0.0.0.0/0".parse().unwrap())];
         real.add("verdict.uplink_routes", everywhere(), "verdict.hop", hop(N6));
         real.add("verdict.tunnel_routes", everywhere(), "verdict.hop", hop(N3));
@@ -371,6 +478,41 @@ impl Real {
         };
         let data = vec![octets(code, 8), octets(number.into(), 16)];
         self.add_once("sessions.message_policies", keys, "sessions.take", data);
+    }
+
+    /// The records of another epoch are refused before the switch has another role.
+    fn set_role(&mut self, role: Role) {
+        let [records, table] = ["sessions.chain.chain_records", "sessions.chain.chain_role"]
+            .map(|part| Value::text(&format!("AccelIngress.{part}")));
+        if let Some(handle) = self.records.take() {
+            let arguments = vec![Value::I32(0), records, Value::I32(handle as i32)];
+            self.thrift.call("standard:bm_mt_delete_entry", arguments);
+        }
+        let action = |name: &str| format!("AccelIngress.sessions.chain.{name}");
+        let (action, data, records) = match role {
+            Role::Alone => ("NoAction".to_owned(), vec![], None),
+            Role::Primary { epoch } => {
+                let data = vec![octets(LINK.into(), 9), word(epoch)];
+                (action("primary"), data, Some((CPU, epoch, "sessions.chain.ask")))
+            }
+            Role::Standby { epoch } => {
+                (action("standby"), vec![], Some((LINK, epoch, "sessions.chain.replicate")))
+            }
+        };
+        let default = vec![Value::I32(0), table, Value::text(&action), Value::List(data)];
+        self.thrift.call("standard:bm_mt_set_default_action", default);
+        if let Some((port, epoch, action)) = records {
+            let keys = vec![exact(port.into(), 9), exact(epoch.into(), 32)];
+            self.records = Some(self.add("sessions.chain.chain_records", keys, action, vec![]));
+        }
+    }
+
+    /// The counter of a drop reason.
+    fn dropped_for(&mut self, reason: u8) -> u64 {
+        let arguments =
+            vec![Value::I32(0), Value::text("AccelIngress.verdict.drops"), Value::I32(reason.into())];
+        let value = self.thrift.call("standard:bm_counter_read", arguments).unwrap();
+        value.field(2).and_then(|packets| packets.number()).unwrap()
     }
 
     /// The next frame that leaves.
