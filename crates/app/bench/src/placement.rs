@@ -162,7 +162,7 @@ impl Bench {
     fn install_all(&mut self, measured: u32, progress: &mut Progress) -> Result<Samples, BenchError> {
         let shape = Shape::new(1, Rules::Full);
         let capabilities = Capabilities::all(self.sessions, 64);
-        let mut control = Control::new(&capabilities, self.sessions);
+        let mut control = Control::new(&capabilities, self.sessions, &shape);
         let mut samples = Samples::default();
         for first in (0..self.sessions).step_by(CHUNK as usize) {
             let mut plans = Vec::new();

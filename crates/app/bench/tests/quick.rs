@@ -98,7 +98,7 @@ fn classes_cost_something_beside_off() {
     assert!(column(report, "loss").iter().all(|loss| **loss == 0), "{report}");
     assert!(column(report, "slow path")[..3].iter().all(|slow| slow.as_f64() == Some(0.0)), "{report}");
     let more = column(report, "more");
-    let is_first = |place: usize| place % 3 == 0;
+    let is_first = |place: usize| place.is_multiple_of(3);
     assert!(more.iter().enumerate().all(|(place, more)| more.is_null() == is_first(place)), "{report}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("model.json");

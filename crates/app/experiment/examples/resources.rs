@@ -3,6 +3,7 @@
 use std::env::args;
 use std::error::Error;
 use std::fs::read_to_string;
+use std::io::{Write, stdout};
 
 use causeway_experiment::resources::of_compiler;
 
@@ -13,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let list = read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     for (resource, used) in of_compiler(&list).map_err(|error| format!("{file}: {error}"))? {
-        println!("{program},{compiler},{},{},{}", resource.name(), used.used, used.of);
+        writeln!(stdout(), "{program},{compiler},{},{},{}", resource.name(), used.used, used.of)?;
     }
     Ok(())
 }

@@ -142,7 +142,7 @@ impl Shape {
     }
 
     fn downlink(&self, number: u32, index: u16) -> CreatePdr<'_> {
-        let pdr = self.pdr(1 + self.pdrs + index, index, self.from_network(number));
+        let pdr = self.pdr(1 + self.pdrs + index, index, self.core_pdi(number));
         CreatePdr { far_id: Some(DOWNLINK_FAR), ..pdr }
     }
 
@@ -150,14 +150,14 @@ impl Shape {
     fn of_application(&self, number: u32) -> Option<CreatePdr<'_>> {
         let application = self.application.as_deref()?;
         let pdi =
-            Pdi { application_id: Some(ApplicationId(application.as_bytes())), ..self.from_network(number) };
+            Pdi { application_id: Some(ApplicationId(application.as_bytes())), ..self.core_pdi(number) };
         Some(CreatePdr {
             far_id: Some(DOWNLINK_FAR),
             ..self.plain_pdr(1 + 2 * self.pdrs, FIRST_PRECEDENCE - 1, pdi)
         })
     }
 
-    fn from_network(&self, number: u32) -> Pdi<'_> {
+    fn core_pdi(&self, number: u32) -> Pdi<'_> {
         let address = UeIpAddress { destination: true, ..self.address(number) };
         Pdi {
             network_instance: Some(NetworkInstance::from(&self.dnn)),

@@ -208,7 +208,9 @@ mod tests {
 
     fn keys(session: &SessionKeys) -> BTreeSet<SessionKey> {
         let mut keys = BTreeSet::new();
-        session.visit(|key| drop(keys.insert(key)));
+        session.visit(|key| {
+            keys.insert(key);
+        });
         keys
     }
 
@@ -272,8 +274,12 @@ mod tests {
             same(&one, &other);
             assert!(matches!((&one, &other), (SessionKeys::Profiled(..), SessionKeys::Listed(_))));
             let (mut left, mut new) = (BTreeSet::new(), BTreeSet::new());
-            first.visit_changeable(&one, |key| drop(left.insert(key)));
-            one.visit_changeable(&first, |key| drop(new.insert(key)));
+            first.visit_changeable(&one, |key| {
+                left.insert(key);
+            });
+            one.visit_changeable(&first, |key| {
+                new.insert(key);
+            });
             let only = |these: &SessionKeys, others| &keys(these) - &keys(others);
             assert_eq!((&left - &new, &new - &left), (only(&first, &one), only(&one, &first)));
             let mut without = moved.clone();
