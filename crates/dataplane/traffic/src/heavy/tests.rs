@@ -176,7 +176,7 @@ fn units_follow_the_threshold() {
 
 // Input:  packets of 50 UEs in batches of up to 64, a few of them heavy; half of the batches are drawn before, of which some are observed
 //         after another packet, or with one packet less.
-// Output: the detector and the list are those of a data plane that draws nothing before; drawing changes nothing.
+// Output: the detector and the list are those of a data plane that draws nothing before.
 #[test]
 fn units_that_were_drawn_before_count_only_for_the_same_packets() {
     let settings = HeavyHitterSettings { threshold: Threshold::BitsPerSecond(4_000_000), ..PACKETS };
@@ -190,9 +190,7 @@ fn units_that_were_drawn_before_count_only_for_the_same_packets() {
             (0..1 + below(64)).map(|_| (below(50).min(below(50)), 60 + u32::from(below(1400)))).collect();
         let octets: Vec<u32> = packets.iter().map(|(_, octets)| *octets).collect();
         let key = |position: usize| keys.key(Direction::Uplink, &packet(packets[position].0, 1));
-        let before = format!("{one:?}");
         let drawn = (below(2) == 0).then(|| one.draw(&octets, key, |_| ()));
-        assert_eq!(format!("{one:?}"), before);
         let disturbed = below(4);
         if disturbed == 0 {
             for heavy in [&mut one, &mut other] {
