@@ -5,7 +5,7 @@ use std::hash::Hash;
 use causeway_collections::{HashIndex, Prefaulter};
 use causeway_fastpath::index::request_prefault;
 
-/// Numbered slots, and an index of their keys. Neither is moved as a whole while there is room for as many entries as expected.
+/// Numbered slots, and an index of their keys. Neither is moved as a whole until there are more entries than expected.
 #[derive(Debug)]
 pub(super) struct Table<K, V> {
     index: HashIndex,
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    // Input:  ten thousand random insertions, changes and removals of three hundred keys, with room for none and for all of them.
+    // Input:  ten thousand random insertions, changes and removals of three hundred keys, with a capacity for none and for all of them.
     // Output: the same as of a sorted map at each step; prefetching names the entry of a key that exists.
     #[test]
     fn the_table_is_a_map() {
