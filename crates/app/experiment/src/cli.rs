@@ -386,7 +386,7 @@ impl Experiment {
             Self::AccelFallback => accel::fallback::run(common, rows, progress),
             Self::AccelChain | Self::Accel => accel::chain::run(common, rows, progress),
             Self::XplaneTable1 => xplane::figures::table1(common, rows, progress),
-            Self::XplaneTable2 => xplane::table2::run(common, progress),
+            Self::XplaneTable2 => Ok(xplane::table2::run(common, progress)),
             Self::XplaneFig12 => xplane::figures::fig12(common, rows, progress),
             Self::XplaneFig13 => xplane::figures::fig13(common, rows, progress),
             Self::XplaneFig15 => xplane::figures::fig15(common, rows, progress),

@@ -3,9 +3,6 @@
 //! The frames that a batch has queued are looked at together: at its end, and before a packet of it goes to the slow path,
 //! which looks at that packet itself. So packets are looked at in the order in which they were received, and a packet costs
 //! nothing where nobody looks for heavy hitters.
-//!
-//! Usually all packets of a batch are forwarded as they come. What they will count as is found before they are acted on, so that the memory of the
-//! few that count for something arrives meanwhile.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +10,6 @@ use causeway_dataplane::{Exit, FiveTuple, QueuedPacket, TransmitQueue};
 use causeway_packet::gtpu::{Message, Packet};
 use causeway_packet::{BATCH, Batch, UserPacket};
 use causeway_slowpath::five_tuple;
-use causeway_traffic::heavy::DrawnUnits;
 use causeway_types::{Direction, Time};
 
 use crate::batch::general::{GeneralPacket, GeneralStage};
@@ -29,16 +25,7 @@ impl FastPath {
         self.slow_path.has_heavy_hitters() || self.class_numbers.are_used()
     }
 
-    /// What the packets of a batch count as if all of them are forwarded, and nothing before them.
-    #[inline(never)]
-    pub(crate) fn draw_units<const IS_UPLINK: bool>(&self, state: &BatchState) -> Option<DrawnUnits> {
-        let octets = state.lens.get(..state.len()).unwrap_or_default();
-        let flow = |position| (usual_direction::<IS_UPLINK>(), fields::<IS_UPLINK>(state, position));
-        self.slow_path.draw_units(octets, flow, prefetch_at)
-    }
-
-    /// Looks at the frames that were queued since the last call. `is_last`: the batch has ended. `drawn`: what
-    /// those of the whole batch count as.
+    /// Looks at the frames that were queued since the last call. `is_last`: the batch has ended.
     #[inline(never)]
     pub(crate) fn observe_queued<const IS_UPLINK: bool>(
         &mut self,
@@ -46,16 +33,12 @@ impl FastPath {
         batch: &Batch,
         (state, general): (&BatchState, &[GeneralPacket]),
         queue: &TransmitQueue,
-        (is_last, drawn): (bool, Option<&DrawnUnits>),
+        is_last: bool,
     ) {
         let packets = queue.packets().get(self.observed_entries..).unwrap_or_default();
         self.observed_entries = if is_last { 0 } else { queue.packets().len() };
-        let is_whole = is_last && are_all(packets, state, general);
         if self.class_numbers.are_used() {
-            match is_whole {
-                true => self.observe_classes_of_all::<IS_UPLINK>(now, state),
-                false => self.observe_classes::<IS_UPLINK>(now, batch, (state, general), packets),
-            }
+            self.observe_classes::<IS_UPLINK>(now, batch, (state, general), packets);
         }
         if !self.slow_path.has_heavy_hitters() {
             return;
@@ -66,27 +49,13 @@ impl FastPath {
             IpAddr::V4(ue) => dormant.of_ue(ue),
             IpAddr::V6(_) => None,
         };
-        if is_whole {
-            let octets = state.lens.get(..state.len()).unwrap_or_default();
-            let flow = |position| (usual_direction::<IS_UPLINK>(), fields::<IS_UPLINK>(state, position));
-            return slow_path.observe_packets(now, (octets, drawn), flow, dormant_session, prefetch_at);
-        }
         for packets in packets.chunks(BATCH) {
             let seen = Seen::<IS_UPLINK>::of(packets, batch, (state, general));
             let octets = seen.octets.get(..seen.number).unwrap_or_default();
             let flow = |position| seen.flow(position, programs);
-            slow_path.observe_packets(now, (octets, None), flow, dormant_session, prefetch_at);
+            slow_path.observe_packets(now, octets, flow, dormant_session, prefetch_at);
         }
     }
-}
-
-/// Whether these are all packets of the batch, in order, and all were parsed into its fields.
-fn are_all(packets: &[QueuedPacket], state: &BatchState, general: &[GeneralPacket]) -> bool {
-    let is_next = |(place, packet): (usize, &QueuedPacket)| matches!(packet, QueuedPacket::Frame(index, _) if *index == place);
-    general.is_empty()
-        && packets.len() == state.len()
-        && state.ids.iter().take(state.len()).fold(true, |all, id| all & (*id != NO_ENTRY_ID))
-        && packets.iter().enumerate().map(is_next).fold(true, |all, is_next| all & is_next)
 }
 
 /// The direction of packets, but for those that another UPF sends towards the UE.
@@ -148,22 +117,7 @@ impl<'a, const IS_UPLINK: bool> Seen<'a, IS_UPLINK> {
 }
 
 impl FastPath {
-    /// Counts all packets of a batch whose sessions ask for the class of their traffic.
-    fn observe_classes_of_all<const IS_UPLINK: bool>(&mut self, now: Time, state: &BatchState) {
-        let Self { slow_path, class_numbers, .. } = self;
-        let (mut number, mut counted) = (0, [(0, usual_direction::<IS_UPLINK>(), 0); BATCH]);
-        let packets = state.entries.iter().zip(&state.lens).take(state.len());
-        for (entry, octets) in packets {
-            if let Some(pair) = class_numbers.of(*entry) {
-                let place = &mut counted[number % BATCH];
-                (place.0, place.2) = (pair, *octets);
-                number += 1;
-            }
-        }
-        slow_path.observe_classes(now, counted.get(..number).unwrap_or_default(), prefetch_at);
-    }
-
-    /// Counts those of these packets.
+    /// Counts the packets of sessions that ask for the class of their traffic.
     fn observe_classes<const IS_UPLINK: bool>(
         &mut self,
         now: Time,

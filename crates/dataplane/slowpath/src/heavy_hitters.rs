@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use causeway_dataplane::{Event, FiveTuple, FlowKind, HeavyFlow, HeavyHitterList, HeavyHitterSettings};
 use causeway_model::{Pdr, PduSessionType};
 use causeway_packet::{Flow, UserPacket};
-use causeway_traffic::heavy::{Change, DrawnUnits, HeavyHitters};
+use causeway_traffic::heavy::{Change, HeavyHitters};
 use causeway_types::{Direction, IpNet, Seid, Time};
 
 use crate::engine::SlowPath;
@@ -40,31 +40,13 @@ impl SlowPath {
         self.heavy_hitters.as_deref()
     }
 
-    /// The units of packets of so many octets if all of them are forwarded, none before them: see [`HeavyHitters::draw`]. `flow` gives direction,
-    /// addresses and ports of the one at a position. `None`: nobody looks for heavy hitters.
-    #[inline]
-    pub fn draw_units(
-        &self,
-        octets: &[u32],
-        flow: impl Fn(usize) -> (Direction, FiveTuple),
-        fetch: impl Fn(*const u8),
-    ) -> Option<DrawnUnits> {
-        let heavy = self.heavy_hitters.as_ref()?;
-        let keys = heavy.keys();
-        let key = |position| {
-            let (direction, packet) = flow(position);
-            keys.key(direction, &packet)
-        };
-        Some(heavy.draw(octets, key, fetch))
-    }
-
-    /// Takes packets of so many octets that were forwarded, in order. `drawn`: the units of all of them, if they were drawn. `flow` gives direction,
-    /// addresses and ports of the one at a position. `elsewhere` finds the session of a UE address outside the slow path, `fetch` may prefetch memory.
+    /// Takes packets of so many octets that were forwarded, in order. `flow` gives direction, addresses and ports of the one at a
+    /// position. `elsewhere` finds the session of a UE address outside the slow path, `fetch` may prefetch memory.
     #[inline]
     pub fn observe_packets(
         &mut self,
         now: Time,
-        (octets, drawn): (&[u32], Option<&DrawnUnits>),
+        octets: &[u32],
         flow: impl Fn(usize) -> (Direction, FiveTuple),
         elsewhere: impl Fn(IpAddr) -> Option<Seid>,
         fetch: impl Fn(*const u8),
@@ -86,7 +68,7 @@ impl SlowPath {
             };
             heavy_flow(keys.kind(), session, direction, &packet)
         };
-        heavy.observe_all(now, octets, drawn, key, describe, fetch);
+        heavy.observe_all(now, octets, key, describe, fetch);
     }
 
     /// Takes a packet that a PDR of a session has matched and that was forwarded. Ethernet frames have no UE address,
@@ -104,7 +86,7 @@ impl SlowPath {
         if let (true, Ok(user)) = (is_ip, user) {
             let octets = u32::try_from(user.len()).unwrap_or(u32::MAX);
             let flow = |_| (direction_of(pdr), five_tuple(&user.flow));
-            self.observe_packets(now, (&[octets], None), flow, |_| None, |_| ());
+            self.observe_packets(now, &[octets], flow, |_| None, |_| ());
         }
     }
 

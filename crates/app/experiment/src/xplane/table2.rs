@@ -5,7 +5,6 @@ use causeway_xplane::Sizes;
 
 use super::figures::{OURS, SLOW, conditions, load, seeds};
 use super::path::{Design, MEAN, Size, run_seeds};
-use crate::ExperimentError;
 use crate::cli::Common;
 use crate::hardware::xplane as hardware;
 use crate::outcome::{Goal, Outcome};
@@ -59,10 +58,7 @@ fn bandwidth(gigabits: f64, octets: f64) -> f64 {
 }
 
 /// Runs the experiment.
-///
-/// # Errors
-/// None today.
-pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+pub fn run(common: &Common, progress: &mut Progress) -> Outcome {
     let mut found = [Design::Paper, OURS].map(|design| {
         progress.stage(if design == OURS { "ours" } else { "the paper's design" }.to_owned());
         let found = run_seeds(&load(common, design, Size::All(MEAN), SLOW, 10), seeds(common));
@@ -103,7 +99,7 @@ pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, Experime
     ]);
     let percent = |resource| committed(PROGRAM, resource).map_or(f64::INFINITY, |used| used.percent());
     let stages = committed(PROGRAM, Resource::Stages).map_or(f64::INFINITY, |used| used.used as f64);
-    Ok(Outcome {
+    Outcome {
         name: "xplane-table2",
         title: "Resources of the switch and of a memory server (X-PLANE, table 2)".into(),
         conditions: conditions(common),
@@ -129,5 +125,5 @@ pub fn run(common: &Common, progress: &mut Progress) -> Result<Outcome, Experime
         ],
         details: vec![("A memory server".into(), server)],
         charts: Vec::new(),
-    })
+    }
 }

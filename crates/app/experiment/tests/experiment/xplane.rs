@@ -1,6 +1,6 @@
 //! The memory path of X-PLANE at a small size.
 
-use causeway_experiment::xplane::{figures, memory};
+use causeway_experiment::xplane::{figures, memory, table2};
 use causeway_experiment::{Arguments, Rows};
 use causeway_show::{Cell, Progress};
 use clap::Parser;
@@ -59,4 +59,17 @@ fn short_packets_are_bound_by_reads() {
     assert!(short.is_reached, "{outcome}");
     let outcome = figures::fig13(&common, &Rows::discard(), &mut Progress::new()).unwrap();
     assert!(outcome.goals.iter().all(|goal| goal.is_reached), "{outcome}");
+}
+
+// Input:  table 2 at a small size.
+// Output: all goals; a row for each resource; the bandwidth of a memory server at the paper's load is within a third of the paper's 30 %.
+#[test]
+fn resources_stand_beside_the_papers() {
+    let common = Line::parse_from(["experiment", "xplane", "--quick"]).arguments.common;
+    let outcome = table2::run(&common, &mut Progress::new());
+    assert!(outcome.goals.len() == 3 && outcome.goals.iter().all(|goal| goal.is_reached), "{outcome}");
+    assert_eq!(outcome.table.rows.len(), 17);
+    assert!(outcome.table.rows.iter().all(|row| row[1] != Cell::Missing), "{outcome}");
+    let Cell::Number(bandwidth, _) = outcome.details[0].1.rows[2][2] else { panic!("{outcome}") };
+    assert!((20.0..40.0).contains(&bandwidth), "{outcome}");
 }

@@ -5,7 +5,6 @@ mod context;
 mod directory;
 mod egress_ports;
 mod fairness;
-mod few;
 mod handle;
 mod handoff_ring;
 mod in_turn;

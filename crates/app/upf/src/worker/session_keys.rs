@@ -9,8 +9,7 @@ use causeway_dataplane::{Op, Topology};
 use causeway_model::{Far, MAX_TUNNELS, Pdi, Pdr, SessionChange, SessionParams, SessionProfile, UeSide};
 use causeway_slowpath::path_of;
 use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
-
-use super::few::Few;
+use smallvec::SmallVec;
 
 /// The local address and that of a peer.
 pub(super) type Path = (IpAddr, IpAddr);
@@ -115,17 +114,19 @@ impl SessionKeys {
     }
 
     /// The paths, each once, in order.
-    pub(super) fn paths(&self, topology: &Topology) -> Few<Path, MAX_TUNNELS> {
-        match self {
-            Self::None => Few::default(),
+    pub(super) fn paths(&self, topology: &Topology) -> SmallVec<[Path; MAX_TUNNELS]> {
+        let mut paths: SmallVec<_> = match self {
+            Self::None => SmallVec::new(),
             Self::Profiled(profile, params) => {
                 let both = profile.senders().zip(params.remotes);
-                Few::in_order(
-                    both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into()))),
-                )
+                both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into())))
+                    .collect()
             }
-            Self::Listed(listed) => Few::in_order(listed.fars.values().filter_map(|(_, path)| *path)),
-        }
+            Self::Listed(listed) => listed.fars.values().filter_map(|(_, path)| *path).collect(),
+        };
+        paths.sort_unstable();
+        paths.dedup();
+        paths
     }
 }
 

@@ -78,8 +78,6 @@ impl FastPath {
         if self.has_firewall() {
             self.mark_denied::<IS_UPLINK>(batch, &mut scratch.state, general);
         }
-        let has_heavy_hitters = self.slow_path.has_heavy_hitters();
-        let drawn = if has_heavy_hitters { self.draw_units::<IS_UPLINK>(&scratch.state) } else { None };
         let (compare, early_drop) = (self.sets.compare(), EarlyDrop::of::<IS_UPLINK>(self, now));
         compare.run(BatchPass::<IS_UPLINK> {
             engine: self,
@@ -96,8 +94,7 @@ impl FastPath {
             predicted_set: SetId::NOTHING,
         });
         if self.is_observing() {
-            let packets = (&scratch.state, general.as_slice());
-            self.observe_queued::<IS_UPLINK>(now, batch, packets, queue, (true, drawn.as_ref()));
+            self.observe_queued::<IS_UPLINK>(now, batch, (&scratch.state, general), queue, true);
         }
         self.scratch = Some(scratch);
     }
@@ -302,7 +299,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
                 self.octets -= self.batch.data(index).map_or(0, <[u8]>::len) as u64;
                 if engine.is_observing() {
                     let packets = (self.state, self.general.as_slice());
-                    engine.observe_queued::<IS_UPLINK>(now, self.batch, packets, self.queue, (false, None));
+                    engine.observe_queued::<IS_UPLINK>(now, self.batch, packets, self.queue, false);
                 }
                 engine.send_to_slow_path(now, source, self.batch, index, self.queue);
             }

@@ -45,23 +45,11 @@ use list::List;
 pub use list::MAX_LISTED;
 pub use settings::{FlowKind, HeavyHitterKeys, HeavyHitterSettings, Threshold};
 
-/// Packets whose units are drawn together: one bit of a word for each.
-pub const MOST_DRAWN: usize = u64::BITS as usize;
+/// Packets that are looked at together: one bit of a word for each.
+const TOGETHER: usize = u64::BITS as usize;
 
 /// Packets that are looked at one by one if one of them has a unit.
 const PART: usize = 8;
-
-/// The units of packets that come next.
-#[derive(Clone, Debug)]
-pub struct DrawnUnits {
-    /// What gives packets their units, before the first of them and after the last.
-    before: UnitSampler,
-    after: UnitSampler,
-    /// The positions of those that have some.
-    with_units: u64,
-    units: [u8; MOST_DRAWN],
-    number: usize,
-}
 
 /// A flow that is heavy, at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -170,47 +158,11 @@ impl<T: Clone> HeavyHitters<T> {
 
     /// Takes a packet of this many octets. `describe` is called when its flow is listed.
     pub fn observe(&mut self, octets: u32, now: Time, key: Key, describe: impl Fn() -> T) {
-        self.observe_all(now, &[octets], None, |_| key, |_| describe(), |_| ());
-    }
-
-    /// The units that the next packets, of so many octets, will have: at most [`MOST_DRAWN`]. Nothing changes.
-    ///
-    /// `key` has the position of a packet, and `fetch` may prefetch memory: that of the packets with units. So a caller that draws before it has
-    /// something else to do need not wait for memory when it gives the same packets to [`observe_all`](Self::observe_all).
-    #[inline]
-    pub fn draw(&self, octets: &[u32], key: impl Fn(usize) -> Key, fetch: impl Fn(*const u8)) -> DrawnUnits {
-        let octets = octets.get(..MOST_DRAWN).unwrap_or(octets);
-        let mut drawn = DrawnUnits {
-            before: self.units.clone(),
-            after: self.units.clone(),
-            with_units: 0,
-            units: [0; MOST_DRAWN],
-            number: octets.len(),
-        };
-        // Most packets have no unit, and often none of them all.
-        if drawn.after.pass(octets) {
-            return drawn;
-        }
-        let parts = octets.chunks(PART).zip(drawn.units.chunks_mut(PART));
-        for (place, (octets, units)) in (0..).step_by(PART).zip(parts) {
-            if drawn.after.pass(octets) {
-                continue;
-            }
-            for (position, (octets, units)) in (place..).zip(octets.iter().zip(units)) {
-                *units = drawn.after.of(*octets);
-                drawn.with_units |= u64::from(*units > 0) << position;
-            }
-        }
-        ones(drawn.with_units, |position, rest| {
-            fetch(self.detector.address(key(position)));
-            rest
-        });
-        drawn
+        self.observe_all(now, &[octets], |_| key, |_| describe(), |_| ());
     }
 
     /// Takes packets of so many octets, in order. `key` and `describe` have the position of a packet; `describe` is called when
-    /// its flow is listed. `drawn`: the units of all of them, drawn before with no packet in between; others count for nothing.
-    /// `fetch` may prefetch memory.
+    /// its flow is listed. `fetch` may prefetch memory.
     ///
     /// A packet of a listed flow is counted in the list, and one with units in the detector. Most packets have no unit: where
     /// no flow is listed, these need no key and no memory, and are not looked at one by one.
@@ -219,40 +171,36 @@ impl<T: Clone> HeavyHitters<T> {
         &mut self,
         now: Time,
         octets: &[u32],
-        drawn: Option<&DrawnUnits>,
         key: impl Fn(usize) -> Key,
         describe: impl Fn(usize) -> T,
         fetch: impl Fn(*const u8),
     ) {
-        if let Some(drawn) = drawn.filter(|drawn| drawn.number == octets.len() && drawn.before == self.units)
-        {
-            return self.observe_drawn(now, octets, drawn, key, describe);
+        for (first, octets) in (0..).step_by(TOGETHER).zip(octets.chunks(TOGETHER)) {
+            let (mut units, mut with_units) = ([0_u8; TOGETHER], 0_u64);
+            let parts = octets.chunks(PART).zip(units.chunks_mut(PART));
+            for (place, (octets, units)) in (0..).step_by(PART).zip(parts) {
+                if self.units.pass(octets) {
+                    continue;
+                }
+                for (position, (octets, units)) in (place..).zip(octets.iter().zip(units)) {
+                    *units = self.units.of(*octets);
+                    with_units |= u64::from(*units > 0) << position;
+                }
+            }
+            ones(with_units, |position, rest| {
+                fetch(self.detector.address(key(first + position)));
+                rest
+            });
+            let all = u64::MAX >> (TOGETHER - octets.len());
+            ones(if self.list.is_empty() { with_units } else { all }, |position, rest| {
+                let octets = octets.get(position).copied().unwrap_or_default();
+                let units = units.get(position).copied().unwrap_or_default();
+                let at = first + position;
+                self.observe_units(now, (octets, units), key(at), || describe(at));
+                // Once a flow is listed, every packet may be of it.
+                if self.list.is_empty() { rest } else { all & (u64::MAX - 1) << position }
+            });
         }
-        for (first, octets) in (0..).step_by(MOST_DRAWN).zip(octets.chunks(MOST_DRAWN)) {
-            let key = |position| key(first + position);
-            let drawn = self.draw(octets, key, &fetch);
-            self.observe_drawn(now, octets, &drawn, key, |position| describe(first + position));
-        }
-    }
-
-    #[inline]
-    fn observe_drawn(
-        &mut self,
-        now: Time,
-        octets: &[u32],
-        drawn: &DrawnUnits,
-        key: impl Fn(usize) -> Key,
-        describe: impl Fn(usize) -> T,
-    ) {
-        self.units = drawn.after.clone();
-        let all = u64::MAX.checked_shr((MOST_DRAWN - drawn.number) as u32).unwrap_or(0);
-        ones(if self.list.is_empty() { drawn.with_units } else { all }, |position, rest| {
-            let octets = octets.get(position).copied().unwrap_or_default();
-            let units = drawn.units.get(position).copied().unwrap_or_default();
-            self.observe_units(now, (octets, units), key(position), || describe(position));
-            // Once a flow is listed, every packet may be of it.
-            if self.list.is_empty() { rest } else { all & (u64::MAX - 1) << position }
-        });
     }
 
     fn observe_units(

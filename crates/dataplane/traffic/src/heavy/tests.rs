@@ -173,38 +173,3 @@ fn units_follow_the_threshold() {
         assert!(error.starts_with(what), "{error}");
     }
 }
-
-// Input:  packets of 50 UEs in batches of up to 64, a few of them heavy; half of the batches are drawn before, of which some are observed
-//         after another packet, or with one packet less.
-// Output: the detector and the list are those of a data plane that draws nothing before.
-#[test]
-fn units_that_were_drawn_before_count_only_for_the_same_packets() {
-    let settings = HeavyHitterSettings { threshold: Threshold::BitsPerSecond(4_000_000), ..PACKETS };
-    let mut random = Random::with_seed(5);
-    let (mut one, mut other) = (HeavyHitters::new(&settings).unwrap(), HeavyHitters::new(&settings).unwrap());
-    let keys = one.keys();
-    for batch in 0..4000 {
-        let now = at(batch);
-        let mut below = |most: u16| random.bits() % most;
-        let packets: Vec<(u16, u32)> =
-            (0..1 + below(64)).map(|_| (below(50).min(below(50)), 60 + u32::from(below(1400)))).collect();
-        let octets: Vec<u32> = packets.iter().map(|(_, octets)| *octets).collect();
-        let key = |position: usize| keys.key(Direction::Uplink, &packet(packets[position].0, 1));
-        let drawn = (below(2) == 0).then(|| one.draw(&octets, key, |_| ()));
-        let disturbed = below(4);
-        if disturbed == 0 {
-            for heavy in [&mut one, &mut other] {
-                heavy.observe(1000, now, key(0), || packets[0].0);
-            }
-        }
-        let octets = if disturbed == 1 { &octets[..octets.len() - 1] } else { &octets };
-        one.observe_all(now, octets, drawn.as_ref(), key, |position| packets[position].0, |_| ());
-        for (position, octets) in octets.iter().enumerate() {
-            other.observe(*octets, now, key(position), || packets[position].0);
-        }
-        [&mut one, &mut other].into_iter().for_each(|heavy| heavy.advance(now));
-        assert!(one.detector() == other.detector() && one.counts() == other.counts());
-    }
-    assert!(one.counts().listed > 0 && one.counts().detector.reports > 3);
-    assert_eq!(changes(&mut one), changes(&mut other));
-}

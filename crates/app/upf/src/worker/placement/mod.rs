@@ -22,9 +22,9 @@ use causeway_fastpath::index::{ask_for_huge_pages_in, prefetch_at};
 use causeway_model::{PduSessionType, RuleSet, SessionChange};
 use causeway_ports::udp::pfcp_socket_of;
 use causeway_types::{DualIp, FTeid, SNssai, Seid};
+use smallvec::SmallVec;
 
 use super::directory::{ALL_WORKERS, Directory, Key, Writer};
-use super::few::Few;
 use super::peers::{FIRST_WORKER, local_addresses};
 use super::session_keys::{NewPaths, SessionKey, SessionKeys};
 use table::Table;
@@ -62,7 +62,7 @@ struct Placed {
 #[derive(Debug, Default)]
 struct Changes {
     /// The added ones, then the removed ones.
-    keys: Few<NamedKey, FEW_KEYS>,
+    keys: SmallVec<[NamedKey; FEW_KEYS]>,
     added: usize,
 }
 
@@ -196,12 +196,13 @@ impl<K: Copy + Eq + Hash> Placement<K> {
 
     fn changes(&self, before: &SessionKeys, after: &SessionKeys) -> Changes {
         let named = |keys: &SessionKeys, other: &SessionKeys| {
-            let mut named = Few::default();
+            let mut named = SmallVec::<[NamedKey; FEW_KEYS]>::new();
             keys.visit_changeable(other, |key| named.push(NamedKey { name: self.name(key), key }));
-            named.put_in_order();
+            named.sort_unstable();
+            named.dedup();
             named
         };
-        let (old, new): (Few<_, FEW_KEYS>, Few<_, FEW_KEYS>) = (named(before, after), named(after, before));
+        let (old, new) = (named(before, after), named(after, before));
         if old.is_empty() {
             return Changes { added: new.len(), keys: new };
         }

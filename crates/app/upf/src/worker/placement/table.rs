@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    // Input:  ten thousand random insertions, changes and removals of three hundred keys, with a capacity for none and for all of them.
+    // Input:  ten thousand random insertions, changes and removals of three hundred keys, of which none or all were expected.
     // Output: the same as of a sorted map at each step; prefetching names the entry of a key that exists.
     #[test]
     fn the_table_is_a_map() {
