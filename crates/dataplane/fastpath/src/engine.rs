@@ -1,5 +1,6 @@
 //! The engine of one worker: its parts, and how sessions enter and leave the flow table.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use causeway_collections::PartitionedMap;
@@ -10,7 +11,6 @@ use causeway_dataplane::{
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Time};
 
-use crate::application_class::ClassNumbers;
 use crate::batch::state::BatchScratch;
 use crate::classify::filters::FilterSets;
 use crate::classify::prediction::{ClassifierPrediction, SetObservations};
@@ -66,7 +66,8 @@ pub struct FastPath {
     pub(crate) single: Option<Box<SinglePacketBatch>>,
     /// For the packets of a batch.
     pub(crate) scratch: Option<Box<BatchScratch>>,
-    pub(crate) class_numbers: ClassNumbers,
+    /// Sessions to be compiled again, since there are other classes; whether no other has their UE addresses.
+    pub(crate) stale_classes: BTreeMap<Seid, bool>,
     pub(crate) outdated: OutdatedSessions,
     /// The entries of the transmit queue that were looked at: [`crate::heavy_hitters`].
     pub(crate) observed_entries: usize,
@@ -103,7 +104,7 @@ impl FastPath {
             suppressed_peers: SuppressedPeers::new(),
             single: Some(Box::default()),
             scratch: None,
-            class_numbers: ClassNumbers::default(),
+            stale_classes: BTreeMap::new(),
             outdated: OutdatedSessions::default(),
             observed_entries: 0,
         })
@@ -127,11 +128,11 @@ impl FastPath {
 
     /// Expires timers that are due.
     pub(crate) fn expire(&mut self, now: Time) {
-        if !self.class_numbers.stale.is_empty() {
+        if !self.stale_classes.is_empty() {
             self.insert_sessions_with_class(now);
         }
         while let Some(seid) = self.slow_path.expired_session(now) {
-            let class = self.class_numbers.are_used().then(|| self.slow_path.class_of(seid));
+            let class = self.slow_path.measures_classes().then(|| self.slow_path.class_of(seid));
             self.settle_lease(seid);
             self.slow_path.expire_one(now);
             if class.is_some_and(|class| class != self.slow_path.class_of(seid)) {
@@ -238,7 +239,6 @@ impl FastPath {
     /// Removes a session from the flow table.
     pub(crate) fn remove_session(&mut self, seid: Seid) {
         self.settle_lease(seid);
-        self.forget_entries(seid);
         if let Some(lease) = self.leases.remove(&seid) {
             self.compiler().remove(lease);
         }
@@ -272,7 +272,6 @@ impl FastPath {
         let mut lease = self.compiler().insert(profile, params.as_ref(), &tunnels);
         lease.set_no_overlap(has_no_overlap);
         self.leases.insert(seid, lease);
-        self.number_entries(seid);
         self.grant_lease(seid, now);
     }
 

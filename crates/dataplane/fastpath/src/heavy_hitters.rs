@@ -19,12 +19,6 @@ use crate::program::Programs;
 use crate::table::index::prefetch_at;
 
 impl FastPath {
-    /// Whether forwarded packets are looked at.
-    #[inline]
-    pub(crate) const fn is_observing(&self) -> bool {
-        self.slow_path.has_heavy_hitters() || self.class_numbers.are_used()
-    }
-
     /// Looks at the frames that were queued since the last call. `is_last`: the batch has ended.
     #[inline(never)]
     pub(crate) fn observe_queued<const IS_UPLINK: bool>(
@@ -37,12 +31,6 @@ impl FastPath {
     ) {
         let packets = queue.packets().get(self.observed_entries..).unwrap_or_default();
         self.observed_entries = if is_last { 0 } else { queue.packets().len() };
-        if self.class_numbers.are_used() {
-            self.observe_classes::<IS_UPLINK>(now, batch, (state, general), packets);
-        }
-        if !self.slow_path.has_heavy_hitters() {
-            return;
-        }
         let Self { slow_path, programs, dormant, .. } = self;
         // A session whose packet was forwarded may be dormant again.
         let dormant_session = |ue| match ue {
@@ -114,62 +102,6 @@ impl<'a, const IS_UPLINK: bool> Seen<'a, IS_UPLINK> {
         let parsed = of_frame(self.batch, index, exit);
         (direction, parsed.map_or_else(|| fields::<IS_UPLINK>(self.state, index), |it| it.0))
     }
-}
-
-impl FastPath {
-    /// Counts the packets of sessions that ask for the class of their traffic.
-    fn observe_classes<const IS_UPLINK: bool>(
-        &mut self,
-        now: Time,
-        batch: &Batch,
-        (state, general): (&BatchState, &[GeneralPacket]),
-        packets: &[QueuedPacket],
-    ) {
-        let Self { slow_path, class_numbers, programs, .. } = self;
-        let usual = usual_direction::<IS_UPLINK>();
-        for packets in packets.chunks(BATCH) {
-            let (mut number, mut counted) = (0, [(0, usual, 0); BATCH]);
-            for packet in packets {
-                let QueuedPacket::Frame(index, exit) = *packet else { continue };
-                let is_plain = general.is_empty() && has_fields(state, index);
-                let (direction, octets, entry) = match is_plain {
-                    true => (usual, state.lens[index % BATCH], state.entries[index % BATCH]),
-                    false => match unusual(batch, (state, general), programs, usual, (index, exit)) {
-                        Some(packet) => packet,
-                        None => continue,
-                    },
-                };
-                if let Some(pair) = class_numbers.of(entry) {
-                    counted[number % BATCH] = (pair, direction, octets);
-                    number += 1;
-                }
-            }
-            slow_path.observe_classes(now, counted.get(..number).unwrap_or_default(), prefetch_at);
-        }
-    }
-}
-
-/// Direction, octets and flow entry of a packet outside the common case, or beside one.
-#[inline(never)]
-fn unusual(
-    batch: &Batch,
-    (state, general): (&BatchState, &[GeneralPacket]),
-    programs: &Programs,
-    usual: Direction,
-    (index, exit): (usize, Exit),
-) -> Option<(Direction, u32, u32)> {
-    let general = general.iter().find(|packet| usize::from(packet.index) == index);
-    let (direction, entry) = match general.map(|packet| packet.stage) {
-        Some(GeneralStage::Matched { program, entry, .. }) => {
-            (programs.at(program).map_or(usual, |program| program.direction), entry)
-        }
-        _ => (usual, state.entries[index % BATCH]),
-    };
-    let octets = match has_fields(state, index) {
-        true => state.lens[index % BATCH],
-        false => of_frame(batch, index, exit)?.1,
-    };
-    Some((direction, octets, entry))
 }
 
 /// Whether the packet was parsed into the fields of the batch.

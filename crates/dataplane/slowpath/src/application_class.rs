@@ -17,6 +17,7 @@ use causeway_traffic::classes::{MAX_CLASSES, PairClass};
 use causeway_types::{Direction, IpNet, Seid, Time};
 
 use crate::engine::SlowPath;
+use crate::lease::ForwardedUsage;
 use crate::session::Session;
 use crate::timers::Timer;
 
@@ -45,7 +46,7 @@ impl SessionClass {
 #[derive(Debug, Default)]
 pub(crate) struct ClassPairs {
     pairs: Vec<Pair>,
-    /// The windows of each pair, apart from what a packet does not need: it reads and writes one cache line.
+    /// The windows of each pair.
     windows: Vec<PairClass>,
     free: Vec<u32>,
     /// Sessions that are measured, here or by a switch, in all and by class.
@@ -64,6 +65,14 @@ struct ToldChanges {
 }
 
 impl ClassPairs {
+    /// Adds packets of a session that were counted elsewhere.
+    pub(crate) fn add(&mut self, class: SessionClass, direction: Direction, passed: &ForwardedUsage) {
+        let window = class.pair.and_then(|number| self.windows.get_mut(number as usize));
+        if let Some(window) = window {
+            window.add(direction, passed.packets, passed.octets, passed.last);
+        }
+    }
+
     /// What is known of a session has changed.
     fn count(&mut self, before: SessionClass, after: SessionClass) {
         for (class, by) in [(before, -1), (after, 1)] {
@@ -156,10 +165,28 @@ impl SlowPath {
         self.sessions.iter().filter(|(_, session)| asks(session)).map(|(seid, _)| *seid).collect()
     }
 
-    /// The number under which the packets of a session are counted; `None`: it does not ask.
+    /// Traffic of sessions is measured, here or by a switch.
     #[inline]
-    pub fn class_pair(&mut self, seid: Seid) -> Option<u32> {
-        if self.asks_for_class(seid) { self.pair_of(seid) } else { None }
+    pub const fn measures_classes(&self) -> bool {
+        self.class_pairs.measured > 0
+    }
+
+    /// A switch measures the traffic of a session in place of the slow path ([`Self::set_class`]).
+    pub fn is_class_elsewhere(&self, seid: Seid) -> bool {
+        self.sessions.get(&seid).is_some_and(|session| session.class.is_elsewhere)
+    }
+
+    /// The slow path must see the next packet of this direction of a session that asks: the first one after a pause. What comes
+    /// after it may be counted elsewhere and added by [`Self::settle`], which a timer at the end of a window calls for.
+    pub(crate) fn awaits_class_packet(&self, session: &Session, direction: Direction) -> bool {
+        if self.applications.classes().is_none()
+            || session.class.is_elsewhere
+            || !session.asks_for_class(&self.applications)
+        {
+            return false;
+        }
+        let window = session.class.pair.and_then(|number| self.class_pairs.windows.get(number as usize));
+        window.is_none_or(|pair| !pair.window().has_seen(direction))
     }
 
     #[inline(never)]
@@ -231,25 +258,6 @@ impl SlowPath {
         names.get(usize::from(class.verdict)).filter(|_| class.is_measured()).cloned()
     }
 
-    /// Counts forwarded packets: number, direction and octets. `fetch` may prefetch memory.
-    #[inline]
-    pub fn observe_classes(
-        &mut self,
-        now: Time,
-        packets: &[(u32, Direction, u32)],
-        fetch: impl Fn(*const u8),
-    ) {
-        for (number, ..) in packets {
-            if let Some(window) = self.class_pairs.windows.get(*number as usize) {
-                fetch(std::ptr::from_ref(window).cast());
-            }
-        }
-        for (number, direction, octets) in packets {
-            self.observe_class(now, *number, *direction, *octets);
-        }
-    }
-
-    #[inline]
     fn observe_class(&mut self, now: Time, number: u32, direction: Direction, octets: u32) {
         let Self { applications, class_pairs, .. } = self;
         let (Some(classes), Some(window)) =
@@ -308,7 +316,9 @@ impl SlowPath {
 
     /// Counts a packet of a session, if it asks.
     pub(crate) fn observe_class_of(&mut self, now: Time, seid: Seid, direction: Direction, octets: u32) {
-        if let Some(number) = self.class_pair(seid) {
+        if self.asks_for_class(seid)
+            && let Some(number) = self.pair_of(seid)
+        {
             self.observe_class(now, number, direction, octets);
         }
     }

@@ -72,9 +72,6 @@ impl FastPath {
         if !general.is_empty() {
             self.classify_general_packets(batch, general);
         }
-        if self.class_numbers.are_used() {
-            self.class_numbers.fetch(scratch.state.entries.get(..scratch.state.len()).unwrap_or_default());
-        }
         if self.has_firewall() {
             self.mark_denied::<IS_UPLINK>(batch, &mut scratch.state, general);
         }
@@ -93,7 +90,7 @@ impl FastPath {
             early_drop,
             predicted_set: SetId::NOTHING,
         });
-        if self.is_observing() {
+        if self.slow_path.has_heavy_hitters() {
             self.observe_queued::<IS_UPLINK>(now, batch, (&scratch.state, general), queue, true);
         }
         self.scratch = Some(scratch);
@@ -297,7 +294,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
         match verdict {
             Verdict::SlowPath => {
                 self.octets -= self.batch.data(index).map_or(0, <[u8]>::len) as u64;
-                if engine.is_observing() {
+                if engine.slow_path.has_heavy_hitters() {
                     let packets = (self.state, self.general.as_slice());
                     engine.observe_queued::<IS_UPLINK>(now, self.batch, packets, self.queue, false);
                 }

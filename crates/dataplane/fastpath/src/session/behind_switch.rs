@@ -60,7 +60,7 @@ impl Software for FastPath {
     }
 
     fn set_class(&mut self, now: Time, seid: Seid, class: Option<u8>) {
-        let of = |slow_path: &mut SlowPath| (slow_path.class_of(seid), slow_path.class_pair(seid));
+        let of = |slow_path: &SlowPath| (slow_path.class_of(seid), slow_path.is_class_elsewhere(seid));
         let is_changed = self.with_settled(now, seid, |slow_path| {
             let before = of(slow_path);
             slow_path.set_class(now, seid, class);

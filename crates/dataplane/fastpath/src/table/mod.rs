@@ -103,11 +103,6 @@ impl FlowTable {
         })
     }
 
-    /// The number of flow entries, in use or not.
-    pub(crate) fn capacity(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Whether there are more entries than the TLB covers, so that a prefetch takes longer.
     pub(crate) const fn is_large(&self) -> bool {
         self.used_entries > LARGE_TABLE

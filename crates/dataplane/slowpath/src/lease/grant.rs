@@ -60,6 +60,9 @@ impl SlowPath {
         }
         let grant = |(rule, last_packets): (&GrantKey, Option<Time>)| {
             let quiet_since = last_packets?;
+            if self.awaits_class_packet(session, rule.direction) {
+                return None;
+            }
             let budget = budget(session, rule.pdr, &sharers);
             let meters = rule.meters.iter().map(|qer| meter_of(session, *qer, rule.direction, burst));
             let meters = meters.collect::<Option<Vec<_>>>()?;

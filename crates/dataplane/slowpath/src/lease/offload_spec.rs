@@ -87,7 +87,7 @@ impl SlowPath {
     }
 
     /// The same, also of a session that asks for the class of its traffic, as long as it has the class that it has now: for a data plane
-    /// that counts the packets ([`SlowPath::observe_classes`]) and asks again when [`SlowPath::class_of`] changes.
+    /// that asks again when [`SlowPath::class_of`] changes.
     pub fn offload_spec_of_class(&self, seid: Seid) -> Option<OffloadSpec> {
         let applications = &*self.applications;
         let session = self.sessions.get(&seid).filter(|session| is_offloadable(session, applications))?;

@@ -52,7 +52,8 @@ impl SlowPath {
     /// Adds the usage of a session since its grants, which end with this call.
     pub fn settle(&mut self, seid: Seid, spent: &[RuleUsage], meters: &[MeterState]) {
         let burst = self.shared.burst();
-        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        let Self { sessions, class_pairs, .. } = self;
+        let Some(session) = sessions.get_mut(&seid) else { return };
         for rule in spent {
             let Some(pdr) = session.rules.pdrs.get(&rule.pdr) else { continue };
             let direction = direction_of(pdr);
@@ -66,6 +67,9 @@ impl SlowPath {
             }
             if let Some(inactivity) = &mut session.inactivity {
                 inactivity.note(rule.last_arrival);
+            }
+            if let Some(passed) = &rule.passed {
+                class_pairs.add(session.class, direction, passed);
             }
         }
         for meter in meters {

@@ -30,6 +30,11 @@ impl PairClass {
     pub const fn window(&self) -> &PairWindow {
         &self.window
     }
+
+    /// Adds packets that were counted elsewhere: see [`PairWindow::add`].
+    pub fn add(&mut self, direction: Direction, packets: u64, octets: u64, last: Time) {
+        self.window.add(direction, packets, octets, last);
+    }
 }
 
 const _: () = assert!(size_of::<PairClass>() == 64);

@@ -190,6 +190,24 @@ impl PairWindow {
         closed
     }
 
+    /// Adds packets of this window that were counted elsewhere: how many, their octets, and the time of the last one. There must have been
+    /// a packet of the direction since the last pause ([`has_seen`](Self::has_seen)); otherwise the first gap is taken to begin with `last`.
+    pub fn add(&mut self, direction: Direction, packets: u64, octets: u64, last: Time) {
+        let way = direction as usize;
+        let number = u16::try_from(packets).unwrap_or(u16::MAX);
+        self.packets[way] = self.packets[way].saturating_add(number);
+        self.octets[way] = self.octets[way].saturating_add(limited(octets));
+        if self.seen[way] == Seen::Nothing {
+            (self.seen[way], self.first[way]) = (Seen::Here, last);
+        }
+        self.last[way] = self.last[way].max(last);
+    }
+
+    /// Whether it is known where the first gap of a direction begins: further packets may be counted elsewhere.
+    pub fn has_seen(&self, direction: Direction) -> bool {
+        self.seen[direction as usize] != Seen::Nothing
+    }
+
     /// Ends the window if its time is over, without a packet: for timers.
     pub fn expire(&mut self, now: Time, length: Span) -> Option<Closed> {
         let (age, length) = (nanos_since(now, self.begin), nanos(length));
@@ -304,6 +322,45 @@ mod tests {
         pair.observe(Direction::Uplink, u32::MAX, Time::from_nanos(u64::MAX), Span::ZERO);
         pair.observe(Direction::Uplink, u32::MAX, Time::from_nanos(0), Span::ZERO);
         assert_eq!(size_of::<PairWindow>(), 56);
+    }
+
+    // Input:  packets of both directions over three windows with a pause, of which all but the first of a direction after a pause are
+    //         counted elsewhere and added before the window ends.
+    // Output: the windows are those of packets that come one by one.
+    #[test]
+    fn packets_may_be_counted_elsewhere() {
+        let (mut one, mut other) = (PairWindow::default(), PairWindow::default());
+        let packets = |from: u64| (0..30).map(move |packet| (from + 31 * packet, 60 + packet as u32));
+        for (window, from) in [0, 1000, 5000].into_iter().enumerate() {
+            let now = at(from) + SECOND;
+            for direction in [Direction::Uplink, Direction::Downlink] {
+                let mut elsewhere = (0, 0, at(0));
+                for (millis, octets) in packets(from) {
+                    one.observe(direction, octets, at(millis), SECOND);
+                    if other.has_seen(direction) {
+                        elsewhere = (elsewhere.0 + 1, elsewhere.1 + u64::from(octets), at(millis));
+                    } else {
+                        other.observe(direction, octets, at(millis), SECOND);
+                    }
+                }
+                let (number, octets, last) = elsewhere;
+                assert_eq!(number, if window == 1 { 30 } else { 29 });
+                other.add(direction, number, octets, last);
+            }
+            let closed = one.expire(now, SECOND);
+            assert!(closed.is_some() && closed == other.expire(now, SECOND) && one == other);
+            if window == 1 {
+                assert!(
+                    [&mut one, &mut other]
+                        .map(|pair| pair.expire(at(3000), SECOND))
+                        .iter()
+                        .all(Option::is_some)
+                );
+                assert!(!other.has_seen(Direction::Uplink) && !other.has_seen(Direction::Downlink));
+            }
+        }
+        other.add(Direction::Uplink, u64::MAX, u64::MAX, at(9000));
+        assert_eq!(other.vector().get(Feature::UplinkPackets), Feature::UplinkPackets.most());
     }
 
     // Input:  one packet, and timers at the end of each of four windows.

@@ -153,11 +153,6 @@ impl Lease {
         !self.rules.is_empty()
     }
 
-    /// Its flow entries.
-    pub(crate) fn entries(&self) -> &[u32] {
-        &self.entries
-    }
-
     /// Writes the grants into the flow entries.
     pub(crate) fn grant(&mut self, grants: &[Option<Grant>], table: &mut FlowTable) {
         for (rule, grant) in self.rules.iter_mut().zip(grants) {
