@@ -46,8 +46,8 @@ pub struct Options {
     /// With `--sockets --simple`: how N4 is received
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().n4)]
     pub n4: Vec<N4Way>,
-    /// With `--sockets --simple`: packet threads, each of which receives N4 if it is in packet threads. The second one has the core of the control
-    /// plane, and shares it
+    /// With `--sockets --simple`: packet threads, 1 or 2, each of which receives N4 if it is in packet threads. The second one has the core of the
+    /// control plane, and shares it. With `--simple` alone: threads of data planes, each on a core of its own
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Options::default().workers)]
     pub workers: Vec<Count>,
     /// With `--sockets`: the packet thread polls without sleeping
@@ -79,6 +79,9 @@ impl Default for Options {
     }
 }
 
+/// Data planes of a million sessions each take some gigabytes.
+const MAX_THREADS: u64 = 64;
+
 /// Limit: the buffers of the sockets hold this number.
 const MAX_IN_FLIGHT: u64 = 1000;
 
@@ -101,7 +104,8 @@ impl Options {
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         within("--window", self.window.iter().map(|window| window.0), 1..=MAX_IN_FLIGHT)?;
-        within("--workers", self.workers.iter().map(|workers| workers.0), 1..=2)?;
+        let most = if self.sockets { 2 } else { MAX_THREADS };
+        within("--workers", self.workers.iter().map(|workers| workers.0), 1..=most)?;
         within("--rate", self.rate.iter().map(|rate| rate.0), 1..=MAX_PACKET_RATE)?;
         within("--traffic", self.traffic.iter().map(|packets| packets.0), 0..=MAX_PACKET_RATE)?;
         within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 512..=MAX_SESSIONS)?;
