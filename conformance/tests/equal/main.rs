@@ -11,6 +11,7 @@
 
 mod arrival;
 mod change;
+mod cold;
 mod common;
 mod drive;
 mod genes;
@@ -28,9 +29,8 @@ mod world;
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use causeway_cold::{ColdStore, MemoryStore, ReadError, StoreState};
+use causeway_cold::MemoryStore;
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_memory::ModelParameters;
@@ -40,6 +40,7 @@ use causeway_xplane::{ModelPlane, Sizes};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
+use cold::{Moves, WatchedStore};
 use drive::{Compared, happen};
 use saboteur::{Defect, Saboteur};
 use tally::Tally;
@@ -91,11 +92,23 @@ fn compare_with(
     sessions: usize,
     seed: u64,
     make: &dyn Fn(Topology, Limits) -> Box<dyn PacketEngine>,
-    (compared, hot): (Compared, u64),
+    compared: (Compared, u64),
 ) {
+    compare_moves(name, sessions, seed, make, compared, &Moves::default());
+}
+
+/// The same of data planes that write down what they move to cold storage and back.
+fn compare_moves(
+    name: &str,
+    sessions: usize,
+    seed: u64,
+    make: &dyn Fn(Topology, Limits) -> Box<dyn PacketEngine>,
+    (compared, hot): (Compared, u64),
+    moves: &Moves,
+) -> Tally {
     let all = RefCell::new(Tally::default());
     let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
-        let tally = happen(&world, make, compared).map_err(TestCaseError::fail)?;
+        let tally = happen(&world, make, compared, moves).map_err(TestCaseError::fail)?;
         all.borrow_mut().add(tally);
         Ok(())
     });
@@ -106,6 +119,7 @@ fn compare_with(
     }
     assert!(all.hot * 100 > all.packets * hot, "{} of {} packets decided by lines", all.hot, all.packets);
     assert!(all.forwarded * 100 > all.packets * FORWARDED, "{} of {}", all.forwarded, all.packets);
+    all
 }
 
 // Input:  random worlds of one session.
@@ -137,50 +151,27 @@ fn worlds_that_rest_again() {
     }
 }
 
-/// A store in memory that counts the records that are read.
-#[derive(Debug)]
-struct CountingStore(MemoryStore, Arc<AtomicU64>);
-
-impl ColdStore for CountingStore {
-    fn has_room(&self) -> bool {
-        self.0.has_room()
-    }
-
-    fn put(&mut self, number: u32, record: Vec<u8>) {
-        self.0.put(number, record);
-    }
-
-    fn read(&mut self, number: u32) -> Result<Vec<u8>, ReadError> {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.read(number)
-    }
-
-    fn forget(&mut self, number: u32) {
-        self.0.forget(number);
-    }
-
-    fn state(&self) -> StoreState {
-        self.0.state()
-    }
-}
-
 // Input:  random worlds of several sessions, which move to cold storage after each packet and plan, or when they have been idle
 //         for a millisecond, as far as their state permits.
-// Output: the same results, packets, counters and events from both data planes, after every step; many sessions were loaded.
+// Output: the same results, packets, counters and events from both data planes, after every step; many sessions were loaded, of each kind.
 #[test]
 fn worlds_in_cold_storage() {
-    for (most_awake, idle, seed, least) in [(0, Span::ZERO, 8, 12_000), (12, Span::from_millis(1), 9, 50)] {
-        let loads = Arc::new(AtomicU64::default());
+    for (most_awake, idle, seed, least) in [
+        (0, Span::ZERO, 8, [(cold::ALL, 25_000), (cold::WITH_PREFIX, 8000), (cold::WITH_TUNNELS, 5000)]),
+        (12, Span::from_millis(1), 9, [(cold::ALL, 400), (cold::WITH_PREFIX, 100), (cold::WITH_TUNNELS, 60)]),
+    ] {
+        let moves = Moves::default();
         let make = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
-            let store = CountingStore(MemoryStore::default(), Arc::clone(&loads));
+            let store = WatchedStore(MemoryStore::default(), Arc::clone(&moves));
             let plane = FastPath::new(topology, limits).unwrap().with_max_active(most_awake);
             Box::new(plane.with_cold_storage(Box::new(store), idle, |notice| panic!("{notice}")))
         };
         let name = format!("worlds in cold storage after {idle:?}");
-        compare_with(&name, 8, seed, &make, (Compared::Two, 0));
-        let loads = loads.load(Ordering::Relaxed);
-        println!("{name}: {loads} loads");
-        assert!(loads > least, "{loads} loads");
+        let all = compare_moves(&name, 8, seed, &make, (Compared::Two, 0), &moves);
+        for (kind, least) in least {
+            let count = all.others.get(kind).copied().unwrap_or_default();
+            assert!(count > least, "{count} {kind}");
+        }
     }
 }
 
@@ -245,8 +236,9 @@ fn defects_are_found() {
         };
         let mut runner = TestRunner::new(config(3));
         let worlds = std::iter::repeat_with(|| world(6).new_tree(&mut runner).expect("a world").current());
-        let found =
-            worlds.take(WORLDS as usize).position(|world| happen(&world, &make, Compared::Two).is_err());
+        let found = worlds
+            .take(WORLDS as usize)
+            .position(|world| happen(&world, &make, Compared::Two, &Moves::default()).is_err());
         let found = found.unwrap_or_else(|| panic!("{defect:?} was not found in {WORLDS} worlds"));
         println!("{defect:?} found in world {}", found + 1);
     }

@@ -32,6 +32,11 @@ impl Tally {
             Event::ClassChange { .. } => "changes of application classes",
             Event::PathDown { .. } | Event::PathUnused { .. } | Event::PathUp { .. } => "path reports",
         };
+        self.count(name);
+    }
+
+    /// One more thing of this name.
+    pub(crate) fn count(&mut self, name: &'static str) {
         *self.others.entry(name).or_default() += 1;
     }
 

@@ -72,8 +72,8 @@ pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 #[cfg(any(test, feature = "testing"))]
 pub use profile::Templates;
 pub use profile::{
-    MAX_TUNNELS, Policy, PolicySlots, ProfileTransition, ProfiledSession, RateKind, RemoteFars,
-    SessionParams, SessionProfile, TransitionEffect,
+    FurtherParams, FurtherSlots, MAX_FURTHER_TUNNELS, MAX_TUNNELS, Policy, PolicySlots, ProfileTransition,
+    ProfiledSession, RateKind, RemoteFars, SessionParams, SessionProfile, TransitionEffect, upper_half,
 };
 pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use redirect::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};

@@ -17,6 +17,7 @@ use causeway_types::{Seid, Span, Time, WallClock};
 
 use crate::arrival::arrival;
 use crate::change::changed;
+use crate::cold::{Moves, Stored};
 use crate::common::{is_common, simplify, simplify_topology};
 use crate::genes::Genes;
 use crate::place::Place;
@@ -71,6 +72,9 @@ struct Run {
     sent: Vec<(Egress, Vec<u8>)>,
     tally: Tally,
     compared: Compared,
+    /// What has gone to cold storage and back since the last step, and what is there.
+    moves: Moves,
+    stored: Stored,
     /// The settings at the start.
     at_first: Settings,
 }
@@ -79,8 +83,13 @@ struct Run {
 ///
 /// # Errors
 /// The step at which they differ, how, and the rules at that time.
-pub(crate) fn happen(world: &World, make: Make<'_>, compared: Compared) -> Result<Tally, String> {
-    let mut run = Run::new(world, make, compared);
+pub(crate) fn happen(
+    world: &World,
+    make: Make<'_>,
+    compared: Compared,
+    moves: &Moves,
+) -> Result<Tally, String> {
+    let mut run = Run::new(world, make, compared, Arc::clone(moves));
     for (index, session) in world.sessions.iter().enumerate() {
         run.held.push(Held {
             place: Place::new(index as u32, &mut genes(session)),
@@ -123,7 +132,9 @@ fn heavy_hitters(world: &World) -> Option<HeavyHitterSettings> {
 }
 
 impl Run {
-    fn new(world: &World, make: Make<'_>, compared: Compared) -> Self {
+    fn new(world: &World, make: Make<'_>, compared: Compared, moves: Moves) -> Self {
+        // What a world left that failed is not of this one.
+        moves.lock().expect("one thread").clear();
         let mut genes = Genes::new(&world.topology);
         let mut topology = random_topology(&mut genes);
         if compared == Compared::Three {
@@ -158,6 +169,8 @@ impl Run {
             sent: Vec::new(),
             tally: Tally::default(),
             compared,
+            moves,
+            stored: Stored::default(),
             at_first: topology.settings(),
         };
         run.twins.set_applications(&applications);
@@ -186,6 +199,8 @@ impl Run {
         while let Some(event) = self.twins.poll_event() {
             self.tally.event(&event);
         }
+        let rules_of = |seid| self.held.iter().find(|held| held.seid == seid)?.rules.as_ref();
+        self.stored.follow(&self.moves, rules_of).into_iter().for_each(|kind| self.tally.count(kind));
         self.sent.clear();
         self.twins.verdict().check().map_err(|difference| {
             let mut text = format!("{}:\n{difference}", when());

@@ -33,10 +33,7 @@ impl FastPath {
         self.observed_entries = if is_last { 0 } else { queue.packets().len() };
         let Self { slow_path, programs, dormant, .. } = self;
         // A session whose packet was forwarded may be dormant again.
-        let dormant_session = |ue| match ue {
-            IpAddr::V4(ue) => dormant.of_ue(ue),
-            IpAddr::V6(_) => None,
-        };
+        let dormant_session = |ue| dormant.of_address(ue);
         for packets in packets.chunks(BATCH) {
             let seen = Seen::<IS_UPLINK>::of(packets, batch, (state, general));
             let octets = seen.octets.get(..seen.number).unwrap_or_default();

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use causeway_types::{FTeidV4, PdrId, QerId, Teid};
 
+use super::FurtherParams;
+use super::further::FurtherSlots;
 use crate::{FlowDescription, LocalEndpoints, Qer, RateLimit, RuleSet};
 
 /// Maximum number of tunnels of each kind in the parameters.
@@ -38,13 +40,15 @@ impl SessionParams {
     }
 }
 
-/// The bit rates and flow descriptions of one session, in the order of the slots of its profile.
+/// The bit rates and flow descriptions of one session, in the order of the slots of its profile, and addresses that few sessions have.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Policy {
     /// The bit rates.
     pub rates: Box<[RateLimit]>,
     /// The flow descriptions.
     pub flows: Box<[FlowDescription]>,
+    /// Addresses and tunnels that [`SessionParams`] has no place for.
+    pub further: Option<Box<FurtherParams>>,
 }
 
 /// The places of the values of a [`Policy`] in the rules of a profile, in the order of the request.
@@ -54,6 +58,8 @@ pub struct PolicySlots {
     pub rates: Vec<(QerId, RateKind)>,
     /// The PDR, and the index of its SDF filter.
     pub flows: Vec<(PdrId, usize)>,
+    /// The further addresses and tunnels, if they are parameters.
+    pub further: FurtherSlots,
 }
 
 /// One of the bit rates of a QER.
@@ -84,7 +90,7 @@ impl RateKind {
 impl PolicySlots {
     /// There are no slots: all sessions of the profile have its rates and flow descriptions.
     pub const fn is_empty(&self) -> bool {
-        self.rates.is_empty() && self.flows.is_empty()
+        self.rates.is_empty() && self.flows.is_empty() && self.further.is_empty()
     }
 
     /// The places of all rates and flow descriptions in these rules, except filters that several PDRs refer to.
@@ -102,22 +108,30 @@ impl PolicySlots {
         slots
     }
 
-    /// Reads the policy of these rules. `None`: they have no such rates and filters.
+    /// Reads the rates and filters of these rules. `None`: they have no such ones.
     pub(super) fn read(&self, rules: &RuleSet) -> Option<Policy> {
         let rate = |(qer, rate): &(QerId, RateKind)| rate.of(rules.qers.get(qer)?);
         let flow = |(pdr, at): &(PdrId, usize)| Some(rules.pdrs.get(pdr)?.pdi.filters.get(*at)?.flow.clone());
         Some(Policy {
             rates: self.rates.iter().map(rate).collect::<Option<_>>()?,
             flows: self.flows.iter().map(flow).collect::<Option<_>>()?,
+            further: None,
         })
     }
 
-    /// The same, as a session stores it: nothing if there are no slots.
-    pub(super) fn policy_of(&self, rules: &RuleSet) -> Option<Option<Arc<Policy>>> {
-        if self.is_empty() { Some(None) } else { Some(Some(Arc::new(self.read(rules)?))) }
+    /// The same with these further parameters, as a session stores it: nothing if there are no slots.
+    pub(super) fn policy_of(
+        &self,
+        rules: &RuleSet,
+        further: Option<Box<FurtherParams>>,
+    ) -> Option<Option<Arc<Policy>>> {
+        if self.is_empty() {
+            return Some(None);
+        }
+        Some(Some(Arc::new(Policy { further, ..self.read(rules)? })))
     }
 
-    /// Writes a policy into the rules. Rules that have the values already stay shared.
+    /// Writes rates and filters into the rules. Rules that have the values already stay shared.
     pub(super) fn write(&self, policy: &Policy, rules: &mut RuleSet) {
         for ((id, rate), limit) in self.rates.iter().zip(&policy.rates) {
             if rules.qers.get(id).is_some_and(|qer| rate.of(qer) != Some(*limit)) {
@@ -141,7 +155,9 @@ impl PolicySlots {
         }
         // `assigned` is checked against the rest of the rules, where it occurs.
         let mut flows = policy.flows.iter().zip(&first.flows);
-        let has_all = (policy.rates.len(), policy.flows.len()) == (self.rates.len(), self.flows.len());
+        let has_all = (policy.rates.len(), policy.flows.len()) == (self.rates.len(), self.flows.len())
+            && policy.further.is_none()
+            && self.further.is_empty();
         let is_sound = has_all
             && flows.all(|(flow, first)| !flow.names_assigned() || first.names_assigned())
             && !self.guarantees_too_much(&policy);

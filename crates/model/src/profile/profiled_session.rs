@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_types::FTeid;
 
-use super::{Policy, SessionParams, SessionProfile};
+use super::{FurtherParams, Policy, SessionParams, SessionProfile};
 use crate::RuleSet;
 
 /// The rules of a session as its profile and its parameters. The rule set is made on demand.
@@ -58,6 +58,11 @@ impl ProfiledSession {
 
     /// The local tunnels.
     pub fn tunnels(&self) -> impl Iterator<Item = FTeid> {
-        self.profile.tunnels(&self.params)
+        self.profile.tunnels(&self.params).chain(self.profile.further_tunnels(self.further()))
+    }
+
+    /// Its addresses and tunnels that are not among the session parameters.
+    pub fn further(&self) -> Option<&FurtherParams> {
+        self.policy.as_ref()?.further.as_deref()
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use causeway_types::{FTeid, FTeidV4, FarId};
+use causeway_types::{FTeid, FTeidV4, FarId, Ipv6Net, Teid};
 
+use super::FurtherParams;
+use super::further::AllParams;
 use super::params::{MAX_TUNNELS, Policy, PolicySlots, SessionParams};
 use crate::{Far, OuterHeader, Pdr, RuleSet, UeAddress};
 
@@ -19,7 +21,7 @@ pub type RemoteFars = [Option<FarId>; MAX_TUNNELS];
 pub struct SessionProfile {
     /// The rules of the first session with this profile.
     rules: RuleSet,
-    /// Its local tunnels, in the order of [`SessionParams::tunnels`].
+    /// Its local tunnels, in the order of [`SessionParams::tunnels`], then the further ones.
     tunnels: Vec<FTeid>,
     fars: RemoteFars,
     /// Its parameters.
@@ -46,12 +48,23 @@ impl SessionProfile {
         rules: RuleSet,
         tunnels: Vec<FTeid>,
         fars: RemoteFars,
-        mut params: SessionParams,
+        params: SessionParams,
         slots: PolicySlots,
         octets: usize,
     ) -> Option<Self> {
+        Self::with_further(rules, (tunnels, fars, params), slots, None, octets)
+    }
+
+    /// The same with further parameters, if there are slots for them.
+    fn with_further(
+        rules: RuleSet,
+        (tunnels, fars, mut params): (Vec<FTeid>, RemoteFars, SessionParams),
+        slots: PolicySlots,
+        further: Option<Box<FurtherParams>>,
+        octets: usize,
+    ) -> Option<Self> {
         params.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
-        let (policy, filter_memory) = (slots.policy_of(&rules)?, rules.filter_memory());
+        let (policy, filter_memory) = (slots.policy_of(&rules, further)?, rules.filter_memory());
         let profile =
             Self { rules, tunnels, fars, params, slots, policy, octets, filter_memory, is_shared: true };
         profile.covers_rules().then_some(profile)
@@ -72,8 +85,8 @@ impl SessionProfile {
         }
     }
 
-    /// The profile of a session with these rules that is made from them alone: all of its tunnels over IPv4, bit rates, and flow descriptions
-    /// without an id are parameters. `None`: as for [`SessionProfile::new`].
+    /// The profile of a session with these rules that is made from them alone: at most two tunnels of each kind, over IPv4, bit rates, and flow
+    /// descriptions without an id are parameters. All sessions of the profile have its IPv6 prefixes. `None`: as for [`SessionProfile::new`].
     pub fn of_rules(rules: &RuleSet) -> Option<Self> {
         let ue = rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4);
         let (fars, remotes) = Self::remotes_of(rules)?;
@@ -84,8 +97,20 @@ impl SessionProfile {
                 tunnels.push(tunnel);
             }
         }
-        let octets = OF_RULES.max(rules.pdrs.len() * OF_A_PDR + rules.filter_memory());
-        Self::new(rules.clone(), tunnels, fars, params, PolicySlots::of_rules(rules), octets)
+        Self::new(rules.clone(), tunnels, fars, params, PolicySlots::of_rules(rules), octets_of(rules))
+    }
+
+    /// The same with the IPv6 prefix and further tunnels as parameters.
+    pub fn of_rules_with_further(rules: &RuleSet) -> Option<Self> {
+        let AllParams { fars, params, tunnels, slots: further_slots, further } = AllParams::of(rules)?;
+        let slots = PolicySlots { further: further_slots, ..PolicySlots::of_rules(rules) };
+        Self::with_further(rules.clone(), (tunnels, fars, params), slots, further, octets_of(rules))
+    }
+
+    /// Some IPv6 prefix of the rules is no parameter: all sessions of the profile have it.
+    pub fn has_fixed_prefix(&self) -> bool {
+        !self.slots.further.has_prefix
+            && self.rules.pdrs.values().any(|pdr| pdr.pdi.ue.is_some_and(|ue| ue.v6.is_some()))
     }
 
     /// The profile of a session of this profile after a change of FARs only: `params` are its parameters before,
@@ -98,7 +123,7 @@ impl SessionProfile {
             fars,
             params: SessionParams { remotes, ..*params },
             slots: self.slots.clone(),
-            policy: self.slots.policy_of(changed)?,
+            policy: self.slots.policy_of(changed, self.further().cloned().map(Box::new))?,
             octets: self.octets,
             filter_memory: self.filter_memory,
             is_shared: true,
@@ -134,19 +159,31 @@ impl SessionProfile {
             && self.rules.urrs == other.rules.urrs
             && (!self.slots.rates.is_empty() || self.rules.qers == other.rules.qers)
             && self.rules_with(&other.params, other.policy()) == other.rules
-            && self.tunnels(&other.params).eq(other.tunnels.iter().copied())
+            && self
+                .tunnels(&other.params)
+                .chain(self.further_tunnels(other.further()))
+                .eq(other.tunnels.iter().copied())
+    }
+
+    /// The further parameters of the first session.
+    fn further(&self) -> Option<&FurtherParams> {
+        self.policy.as_ref()?.further.as_deref()
     }
 
     /// Every value of the rules is the same for all sessions of the profile, or a parameter.
     fn covers_rules(&self) -> bool {
-        self.tunnels.len() <= MAX_TUNNELS
+        self.tunnels.len() <= MAX_TUNNELS + self.slots.further.tunnels
             && self.rules.pdrs.values().all(|pdr| self.covers_pdr(pdr))
             && self.rules.fars.values().all(|far| self.covers_far(far))
     }
 
-    /// The PDR's tunnel and IPv4 address are parameters, and it refers only to values of the request.
+    /// The PDR's tunnel and addresses are parameters, and it refers only to values of the request.
     fn covers_pdr(&self, pdr: &Pdr) -> bool {
-        pdr.pdi.application.is_none()
+        let prefix = pdr.pdi.ue.and_then(|ue| ue.v6);
+        let has_its_prefix = !self.slots.further.has_prefix
+            || prefix.is_none_or(|prefix| self.further().and_then(|it| it.prefix) == Some(prefix));
+        has_its_prefix
+            && pdr.pdi.application.is_none()
             && pdr.predefined.is_empty()
             && pdr.pdi.tunnel.is_none_or(|tunnel| self.tunnels.contains(&tunnel))
             && pdr.pdi.ue.and_then(|ue| ue.v4).is_none_or(|ue| Some(ue) == self.params.ue)
@@ -154,7 +191,23 @@ impl SessionProfile {
 
     fn covers_far(&self, far: &Far) -> bool {
         let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);
-        outer.and_then(OuterHeader::tunnel) == self.remote_of(far.id, &self.params).map(FTeid::from)
+        outer.and_then(OuterHeader::tunnel) == self.tunnel_of(far.id, &self.params, self.further())
+    }
+
+    /// The remote tunnel of a FAR, if it is a parameter or a further one.
+    fn tunnel_of(
+        &self,
+        far: FarId,
+        params: &SessionParams,
+        further: Option<&FurtherParams>,
+    ) -> Option<FTeid> {
+        let Some(number) = self.slots.further.number_of(far) else {
+            return self.remote_of(far, params).map(FTeid::from);
+        };
+        match params.remotes.get(number) {
+            Some(usual) => usual.map(FTeid::from),
+            None => further?.remotes.get(number - MAX_TUNNELS).copied(),
+        }
     }
 
     /// The remote tunnel of a FAR, if it is a parameter.
@@ -175,13 +228,19 @@ impl SessionProfile {
     /// A FAR of a session with these parameters; `None` if no part of it is a parameter.
     pub(super) fn far_with(&self, far: FarId, params: &SessionParams) -> Option<Far> {
         let mut renewed = self.rules.fars.get(&far)?.clone();
-        set_tunnel(&mut renewed, self.remote_of(far, params)?);
+        set_tunnel(&mut renewed, self.remote_of(far, params)?.into());
         Some(renewed)
     }
 
     /// The FARs whose remote tunnels are parameters, in the order of [`SessionParams::remotes`].
     pub fn senders(&self) -> impl Iterator<Item = Option<&Far>> {
         self.fars.iter().map(|far| self.rules.fars.get(&(*far)?))
+    }
+
+    /// The further FARs, each with the number of its remote tunnel: first come those of [`SessionParams::remotes`], then
+    /// [`FurtherParams::remotes`].
+    pub fn further_senders(&self) -> impl Iterator<Item = (Option<&Far>, usize)> {
+        self.slots.further.fars.iter().map(|(far, number)| (self.rules.fars.get(far), *number))
     }
 
     /// The parameters of the first session.
@@ -224,7 +283,14 @@ impl SessionProfile {
         &self.tunnels
     }
 
-    /// The local tunnels of a session.
+    /// The further local tunnels of a session.
+    pub fn further_tunnels(&self, further: Option<&FurtherParams>) -> impl Iterator<Item = FTeid> {
+        let teids = further.map_or(&[][..], |further| &further.tunnels);
+        let both = self.tunnels.iter().skip(MAX_TUNNELS).zip(teids);
+        both.map(|(tunnel, teid)| FTeid { teid: *teid, addr: tunnel.addr })
+    }
+
+    /// The local tunnels of a session that are session parameters.
     pub fn tunnels(&self, params: &SessionParams) -> impl Iterator<Item = FTeid> + Clone {
         let both = self.tunnels.iter().zip(params.tunnels);
         both.filter_map(|(tunnel, teid)| Some(FTeid { teid: teid?, addr: tunnel.addr }))
@@ -242,25 +308,44 @@ impl SessionProfile {
         if !self.is_shared {
             return rules;
         }
-        rules.pdrs.replace(|pdr| self.pdr_with(pdr, params));
+        let further = policy.and_then(|policy| policy.further.as_deref());
+        rules.pdrs.replace(|pdr| self.pdr_with(pdr, params, further));
         for (far, params) in self.fars.iter().zip(params.remotes) {
             if let (Some(far), Some(params)) = (far.and_then(|far| rules.fars.get_mut(&far)), params) {
-                set_tunnel(far, params);
+                set_tunnel(far, params.into());
+            }
+        }
+        for (id, _) in &self.slots.further.fars {
+            if let (Some(far), Some(tunnel)) = (rules.fars.get_mut(id), self.tunnel_of(*id, params, further))
+            {
+                set_tunnel(far, tunnel);
             }
         }
         policy.into_iter().for_each(|policy| self.slots.write(policy, &mut rules));
         rules
     }
 
-    fn pdr_with(&self, pdr: Arc<Pdr>, params: &SessionParams) -> Arc<Pdr> {
-        let address = pdr.pdi.ue.map(|held| UeAddress { v4: held.v4.and(params.ue), ..held });
-        let tunnel = pdr.pdi.tunnel.map(|tunnel| self.tunnel_with(tunnel, params));
+    fn pdr_with(&self, pdr: Arc<Pdr>, params: &SessionParams, further: Option<&FurtherParams>) -> Arc<Pdr> {
+        let prefix = further.and_then(|further| further.prefix);
+        let v6 = |held: Option<Ipv6Net>| held.map(|held| prefix.unwrap_or(held));
+        let renewed = |held: UeAddress| UeAddress { v4: held.v4.and(params.ue), v6: v6(held.v6), ..held };
+        let address = pdr.pdi.ue.map(renewed);
+        let tunnel = pdr.pdi.tunnel.map(|tunnel| match self.further_teid(tunnel, further) {
+            Some(teid) => FTeid { teid, ..tunnel },
+            None => self.tunnel_with(tunnel, params),
+        });
         if (address, tunnel) == (pdr.pdi.ue, pdr.pdi.tunnel) {
             return pdr;
         }
         let mut renewed = Pdr::clone(&pdr);
         (renewed.pdi.ue, renewed.pdi.tunnel) = (address, tunnel);
         Arc::new(renewed)
+    }
+
+    /// The TEID of a session that stands for that of a further tunnel of the first session.
+    fn further_teid(&self, tunnel: FTeid, further: Option<&FurtherParams>) -> Option<Teid> {
+        let at = self.tunnels.iter().skip(MAX_TUNNELS).position(|known| *known == tunnel)?;
+        further?.tunnels.get(at).copied()
     }
 
     /// The tunnel of a session with these parameters that stands for this tunnel of the first session.
@@ -271,8 +356,13 @@ impl SessionProfile {
     }
 }
 
-fn set_tunnel(far: &mut Far, remote: FTeidV4) {
+/// The octets for which the memory of a profile of these rules is estimated.
+fn octets_of(rules: &RuleSet) -> usize {
+    OF_RULES.max(rules.pdrs.len() * OF_A_PDR + rules.filter_memory())
+}
+
+fn set_tunnel(far: &mut Far, remote: FTeid) {
     if let Some(OuterHeader::Gtpu(tunnel)) = far.forwarding.as_mut().and_then(|it| it.outer.as_mut()) {
-        *tunnel = remote.into();
+        *tunnel = remote;
     }
 }

@@ -4,9 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_collections::SortedMap;
 use causeway_dataplane::Usage;
-use causeway_model::{OuterHeader, PduSessionType, RuleSet, Urr};
+use causeway_model::{OuterHeader, Pdr, PduSessionType, RuleSet, Urr};
 use causeway_types::{Seid, Teid, Time, UsageReportTrigger, Volume};
 
+use super::lookup::UE_PREFIX;
 use super::measured_state::is_independent_of_topology;
 use crate::engine::SlowPath;
 use crate::lazy::Lazy;
@@ -66,20 +67,17 @@ fn volume_only_report(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
         .then(|| Usage { volume, ..Usage::new(urr.id, UsageReportTrigger::TERMR, since, now) })
 }
 
-/// The session shares nothing with others. Packets identify it by one IPv4 address and by local tunnels, and its
-/// remote tunnels have IPv4 addresses.
+/// The session shares nothing with others. Packets identify it by an IPv4 address, an IPv6 prefix of 64 bits, and by
+/// local tunnels.
 pub(super) fn is_independent(rules: &RuleSet) -> bool {
     let RuleSet { pdu_type, pdrs, fars, qers, urrs: _, bars: _, slice: _, paging: _, inactivity_timer } =
         rules;
-    let has_one_address =
-        pdrs.values().all(|pdr| pdr.pdi.routes.is_empty() && pdr.pdi.ue.is_none_or(|ue| ue.v6.is_none()));
+    let has_ue_prefix =
+        |pdr: &Pdr| pdr.pdi.ue.and_then(|ue| ue.v6).is_none_or(|net| net.prefix_len() == UE_PREFIX);
+    let has_one_address = pdrs.values().all(|pdr| pdr.pdi.routes.is_empty() && has_ue_prefix(pdr));
     let leads_into_gtpu = fars.values().all(|far| {
         let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);
-        let is_plain = match outer {
-            None | Some(OuterHeader::Unknown) => true,
-            Some(OuterHeader::Gtpu(tunnel)) => tunnel.addr.v6.is_none(),
-            Some(_) => false,
-        };
+        let is_plain = matches!(outer, None | Some(OuterHeader::Unknown | OuterHeader::Gtpu(_)));
         is_plain && far.duplicates.is_empty()
     });
     let has_no_slice_limit = qers.values().all(|qer| qer.correlation.is_none() && qer.packet_rate.is_none());

@@ -10,7 +10,7 @@ use crate::engine::SlowPath;
 use crate::session::direction_of;
 
 /// The length of the prefix in an IPv6 lookup key, in bits.
-const UE_PREFIX: u8 = 64;
+pub(super) const UE_PREFIX: u8 = 64;
 
 /// Whether the change can change which session a packet finds.
 #[inline]

@@ -296,6 +296,7 @@ fn policy_of(values: &PolicyValues<'_>) -> Option<Policy> {
     Some(Policy {
         rates: values.rates.iter().map(rate).collect(),
         flows: values.flows.iter().map(|flow| flow.parse().ok()).collect::<Option<_>>()?,
+        further: None,
     })
 }
 
@@ -308,6 +309,7 @@ fn policy_slots_of(slots: &RequestSlots) -> PolicySlots {
     PolicySlots {
         rates: slots.rates().iter().map(|(qer, slot)| (*qer, kind(*slot))).collect(),
         flows: slots.flows().to_vec(),
+        ..PolicySlots::default()
     }
 }
 

@@ -1,16 +1,14 @@
 //! Moves sessions between dormancy and the slow path.
 
-use std::net::IpAddr;
-
 use causeway_dataplane::{Applied, Dataplane, Op, Plan, Topology};
-use causeway_model::{ProfiledSession, SessionChange, SessionProfile};
+use causeway_model::{Far, ProfiledSession, SessionChange, SessionProfile};
 use causeway_slowpath::lease::MeasuredState;
 use causeway_slowpath::path_of;
 use causeway_types::{Seid, Time};
 
 use crate::FastPath;
 use crate::session::cold::Unreadable;
-use crate::session::dormant::{Activated, DormancyCandidate, Paths, PriorState, SessionLocation};
+use crate::session::dormant::{Activated, DormancyCandidate, Paths, PriorState, SessionLocation, Sources};
 
 /// The number of sessions that are tried at a time to become dormant again: one more may have become active.
 const DORMANCY_ATTEMPTS: usize = 2;
@@ -126,7 +124,8 @@ impl FastPath {
         profiled: &ProfiledSession,
     ) -> Option<SessionLocation> {
         debug_assert_eq!(self.slow_path.rules_of(seid), Some(&profiled.rules()));
-        if !self.dormant.has_profile(profiled) && self.slow_path.is_independent(seid) {
+        let is_unknown = !self.dormant.has_profile(profiled) && !profiled.profile().has_fixed_prefix();
+        if is_unknown && self.slow_path.is_independent(seid) {
             self.learn_dormant_profile(profiled);
         }
         let entry = self.dormant.entry(seid, profiled)?;
@@ -144,6 +143,10 @@ impl FastPath {
             SessionChange::Update(_) | SessionChange::Remove => None,
         };
         let Some(profiled) = profiled.filter(|profiled| !self.dormant.has_profile(profiled)) else { return };
+        // Packets would not find a dormant session by an IPv6 prefix that is no parameter: such a session has an own profile.
+        if profiled.profile().has_fixed_prefix() {
+            return;
+        }
         if self.slow_path.can_be_dormant(plan.session, since) {
             self.learn_dormant_profile(&profiled);
         }
@@ -156,7 +159,9 @@ impl FastPath {
 }
 
 /// The local source addresses of packets to the peers of a profile.
-fn sources_of(profile: &SessionProfile, topology: &Topology) -> [Option<IpAddr>; 2] {
+fn sources_of(profile: &SessionProfile, topology: &Topology) -> Sources {
+    let source = |far: Option<&Far>| Some(path_of(far?, topology)?.0);
     let mut senders = profile.senders();
-    [(); 2].map(|()| Some(path_of(senders.next().flatten()?, topology)?.0))
+    let further = profile.further_senders().filter_map(|(far, number)| Some((source(far)?, number)));
+    Sources { usual: [(); 2].map(|()| source(senders.next().flatten())), further: further.collect() }
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use causeway_dataplane::{Applied, ApplyError, BackendError, Plan};
 use causeway_model::{Op, Pdr, ProfileTransition, ProfiledSession, SessionChange};
 use causeway_slowpath::SlowPath;
-use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
+use causeway_types::{FTeid, Seid, Teid, Time};
 
 use crate::FastPath;
 use crate::session::cold::Unreadable;
@@ -84,8 +84,8 @@ impl FastPath {
     }
 
     pub(crate) fn update_paths(&mut self, now: Time, old: Paths, new: Paths) {
-        old.into_iter().flatten().for_each(|path| self.slow_path.follow_paths(now, &[path], &[]));
-        new.into_iter().flatten().for_each(|path| self.slow_path.follow_paths(now, &[], &[path]));
+        old.into_iter().for_each(|path| self.slow_path.follow_paths(now, &[path], &[]));
+        new.into_iter().for_each(|path| self.slow_path.follow_paths(now, &[], &[path]));
     }
 
     /// Whether a packet from a data network to this address has a destination.
@@ -96,7 +96,7 @@ impl FastPath {
     /// Whether it is the address of a dormant session.
     #[inline]
     pub(crate) fn is_dormant(&self, address: IpAddr) -> bool {
-        self.dormant.len() > 0 && matches!(address, IpAddr::V4(ue) if self.dormant.of_ue(ue).is_some())
+        self.dormant.len() > 0 && self.dormant.of_address(address).is_some()
     }
 
     /// Whether a tunnel without a flow entry belongs to a session all the same: a dormant one, or one that has become
@@ -134,9 +134,7 @@ impl FastPath {
             .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)).collect::<Vec<_>>());
         let mut concerned: Vec<_> = ends.filter_map(|end| self.dormant.of_tunnel(end)).collect();
         for net in pdr.pdi.ue_nets() {
-            if let IpNet::V4(net) = net {
-                concerned.extend(self.dormant.within(net));
-            }
+            concerned.extend(self.dormant.within(net));
         }
         concerned
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_collections::{HashIndex, Probe};
-use causeway_model::{ProfiledSession, SessionParams};
+use causeway_model::{ProfiledSession, SessionParams, upper_half};
 use causeway_types::{Seid, Teid};
 
 use super::{DormantSessions, ends};
@@ -35,8 +35,14 @@ impl DormantSessions {
 
     /// The same for a UE address.
     pub(crate) fn prefetch_ue(&self, address: IpAddr) {
-        if let IpAddr::V4(ue) = address {
-            fetch(&self.ues, self.ues.probe(ue));
+        match address {
+            IpAddr::V4(ue) => {
+                fetch(&self.ues, self.ues.probe(ue));
+            }
+            IpAddr::V6(ue) if self.prefixes > 0 => {
+                fetch(&self.ues, self.ues.probe(upper_half(ue)));
+            }
+            IpAddr::V6(_) => {}
         }
     }
 

@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::{HashIndex, Prefaulter, Probe, Release, Tail, fit};
-use causeway_model::{ProfileTransition, ProfiledSession, SessionParams, SessionProfile};
+use causeway_model::{FurtherParams, ProfileTransition, ProfiledSession, SessionParams, SessionProfile};
 use causeway_slowpath::lease::MeasuredState;
 use causeway_types::{DualIp, FTeid, FTeidV4, SNssai, Seid, Teid, Time};
 
@@ -29,11 +29,15 @@ use cold::ColdSlots;
 pub(crate) use location::SessionLocation;
 use policies::Policies;
 use prefetch::PrefetchQueue;
+pub(crate) use profiles::Sources;
 use profiles::{DormantProfile, DormantProfiles};
 
 /// The maximum of dormant sessions that send to the same tunnel: an insertion visits all of them, and an SMF can name
 /// one tunnel for every session.
 pub(crate) const MAX_SESSIONS_PER_REMOTE: usize = 64;
+
+/// The length of the IPv6 prefix of a dormant session, in bits.
+const UE_PREFIX_BITS: u8 = 64;
 
 /// The profile number of a vacant record.
 const VACANT: u32 = u32::MAX;
@@ -56,13 +60,32 @@ pub(crate) struct DormantSessions {
     seids: HashIndex,
     /// By TEID alone: a tunnel may end at two addresses, and few tunnels at different addresses have the same TEID.
     tunnels: HashIndex,
+    /// By IPv4 address, and by the upper half of IPv6 addresses.
     ues: HashIndex,
     remotes: HashIndex,
+    /// Sessions with an IPv6 prefix.
+    prefixes: usize,
     prefetch: PrefetchQueue,
 }
 
 /// The GTP-U paths of a session: the local address and the peer's.
-pub(crate) type Paths = [Option<(IpAddr, IpAddr)>; 2];
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Paths {
+    usual: [Option<(IpAddr, IpAddr)>; 2],
+    further: Vec<(IpAddr, IpAddr)>,
+}
+
+impl IntoIterator for Paths {
+    type Item = (IpAddr, IpAddr);
+    type IntoIter = std::iter::Chain<
+        std::iter::Flatten<std::array::IntoIter<Option<(IpAddr, IpAddr)>, 2>>,
+        std::vec::IntoIter<(IpAddr, IpAddr)>,
+    >;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.usual.into_iter().flatten().chain(self.further)
+    }
+}
 
 /// One cache line.
 #[derive(Debug)]
@@ -76,6 +99,8 @@ struct DormantSession {
     policy: u32,
     prior: Option<Box<PriorState>>,
 }
+
+const _: () = assert!(size_of::<DormantSession>() == 64);
 
 /// State of a session that was active before it became dormant.
 #[derive(Debug)]
@@ -99,6 +124,12 @@ pub(crate) struct Activated {
 
 fn ends(params: &SessionParams) -> impl Iterator<Item = (Teid, IpAddr)> {
     params.remotes.into_iter().flatten().map(|FTeidV4 { teid, addr }| (teid, IpAddr::V4(addr)))
+}
+
+/// The ends of further remote tunnels.
+fn further_ends(further: Option<&FurtherParams>) -> impl Iterator<Item = (Teid, IpAddr)> {
+    let remotes = further.map_or(&[][..], |further| &further.remotes);
+    remotes.iter().flat_map(|remote| remote.addr.iter().map(|peer| (remote.teid, peer)))
 }
 
 impl DormantSessions {
@@ -128,6 +159,7 @@ impl DormantSessions {
             tunnels: places(),
             ues: places(),
             remotes: places(),
+            prefixes: 0,
             prefetch: PrefetchQueue::default(),
         })
     }
@@ -139,8 +171,10 @@ impl DormantSessions {
 
     /// The paths of all of them, each as often as it is used.
     pub(crate) fn all_paths(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
-        let of = |record: &DormantSession| Some(self.profiles.get(record.profile)?.paths(&record.params));
-        self.records.iter().filter_map(of).flatten().flatten()
+        let of = |record: &DormantSession| {
+            Some(self.profiles.get(record.profile)?.paths(&record.params, self.further(record)))
+        };
+        self.records.iter().filter_map(of).flatten()
     }
 
     /// The sessions of these slices that have flow entries.
@@ -161,7 +195,7 @@ impl DormantSessions {
 
     /// Sessions of this profile can be dormant from now on. `sources`: the local source addresses of packets to its
     /// peers.
-    pub(crate) fn learn(&mut self, profiled: &ProfiledSession, sources: [Option<IpAddr>; 2]) {
+    pub(crate) fn learn(&mut self, profiled: &ProfiledSession, sources: Sources) {
         self.insert_profile(DormantProfile {
             profile: Arc::clone(profiled.profile()),
             locals: Self::locals_of(profiled.profile(), profiled.params()),
@@ -195,7 +229,34 @@ impl DormantSessions {
         };
         !(params.ue.zip(entry.ue).is_some_and(|(ue, probe)| self.at_ue(probe, ue).is_some())
             || tunnels.any(is_taken)
-            || entry.remotes.into_iter().flatten().any(|remote| self.is_crowded(remote)))
+            || entry.remotes.into_iter().flatten().any(|remote| self.is_crowded(remote))
+            || profiled.further().is_some_and(|further| !self.can_insert_further(profiled, further)))
+    }
+
+    /// The same for the addresses and tunnels that are not session parameters.
+    fn can_insert_further(&self, profiled: &ProfiledSession, further: &FurtherParams) -> bool {
+        let mut tunnels = profiled.profile().further_tunnels(Some(further));
+        !(further.upper_half().is_some_and(|half| self.of_prefix(half).is_some())
+            || tunnels.any(|tunnel| self.shares_tunnel(self.tunnels.probe(tunnel.teid), tunnel))
+            || further_ends(Some(further)).any(|end| self.is_crowded(self.remotes.probe(end))))
+    }
+
+    fn insert_further(&mut self, further: &FurtherParams, slot: u32) {
+        if let Some(half) = further.upper_half() {
+            self.ues.insert(half, slot);
+            self.prefixes += 1;
+        }
+        further.tunnels.iter().for_each(|teid| self.tunnels.insert(*teid, slot));
+        further_ends(Some(further)).for_each(|end| self.remotes.insert(end, slot));
+    }
+
+    fn remove_further(&mut self, further: &FurtherParams, slot: u32) {
+        if let Some(half) = further.upper_half() {
+            self.ues.remove(half, slot);
+            self.prefixes -= 1;
+        }
+        further.tunnels.iter().for_each(|teid| self.tunnels.remove(*teid, slot));
+        further_ends(Some(further)).for_each(|end| self.remotes.remove(end, slot));
     }
 
     /// Adds a dormant session for which [`DormantSessions::can_insert`] is true. Returns its paths.
@@ -210,7 +271,7 @@ impl DormantSessions {
         let params = *profiled.params();
         let profile = self.profiles.get_mut(entry.profile)?;
         profile.users += 1;
-        let paths = profile.paths(&params);
+        let paths = profile.paths(&params, profiled.further());
         let policy = self.policies.add(profiled.policy());
         let record = DormantSession { seid, since, params, profile: entry.profile, policy, prior };
         let end = self.records.len() as u32;
@@ -229,6 +290,9 @@ impl DormantSessions {
         entry.ue.into_iter().for_each(|ue| self.ues.insert_at(ue, slot));
         entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.insert_at(tunnel, slot));
         entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.insert_at(remote, slot));
+        if let Some(further) = profiled.further() {
+            self.insert_further(further, slot);
+        }
         Some(paths)
     }
 
@@ -251,7 +315,8 @@ impl DormantSessions {
         {
             return None;
         }
-        let paths = (from.paths(before), to.paths(after));
+        // A session of a known transition has no further tunnels.
+        let paths = (from.paths(before, None), to.paths(after, None));
         from_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.remove_at(probe, slot));
         to_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.insert_at(probe, slot));
         let record = self.records.get_mut(slot as usize)?;
@@ -292,11 +357,16 @@ impl DormantSessions {
         entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.remove_at(remote, slot));
         self.cold.remove(slot);
         self.free.push(slot);
+        let policy = self.policies.take(policy);
+        if let Some(further) = policy.as_ref().and_then(|policy| policy.further.as_deref()) {
+            self.remove_further(further, slot);
+        }
         let profile = self.profiles.get_mut(number)?;
         profile.users -= 1;
-        let profiled = ProfiledSession::new(Arc::clone(&profile.profile), params, self.policies.take(policy));
+        let profiled = ProfiledSession::new(Arc::clone(&profile.profile), params, policy);
         let has_own_profile = profile.form.is_some();
-        Some(Activated { since, profiled, paths: profile.paths(&params), has_own_profile, prior })
+        let paths = profile.paths(&params, profiled.further());
+        Some(Activated { since, profiled, paths, has_own_profile, prior })
     }
 
     /// Whether the list has too many vacant records, with one at its end.

@@ -2,14 +2,13 @@
 //! ways only.
 
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_model::{ProfiledSession, RuleSet, SessionProfile};
 use foldhash::fast::FixedState;
 
 use super::DormantSessions;
-use super::profiles::DormantProfile;
+use super::profiles::{DormantProfile, Sources};
 
 /// A hash of what rules have beside the parameters of their session. Equal ones need not have the same profile.
 fn form_of(rules: &RuleSet) -> u64 {
@@ -34,9 +33,9 @@ impl DormantSessions {
     pub(crate) fn own_profile(
         &mut self,
         rules: &RuleSet,
-        sources: impl FnOnce(&SessionProfile) -> [Option<IpAddr>; 2],
+        sources: impl FnOnce(&SessionProfile) -> Sources,
     ) -> Option<ProfiledSession> {
-        let (form, profile) = (form_of(rules), SessionProfile::of_rules(rules)?);
+        let (form, profile) = (form_of(rules), SessionProfile::of_rules_with_further(rules)?);
         let (params, policy) = (*profile.params(), profile.policy().cloned());
         let held = match self.profiles.own(form, &profile) {
             Some(held) => Arc::clone(held),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_model::Policy;
+use causeway_model::{FurtherParams, Policy};
 
 /// Policies of sessions that have their own, by number. Most sessions have none, and take no memory here.
 #[derive(Debug)]
@@ -30,6 +30,11 @@ impl Policies {
             None => self.all.push(Some(policy)),
         }
         number
+    }
+
+    /// The addresses and tunnels of a session that are not among its session parameters.
+    pub(super) fn further(&self, number: u32) -> Option<&FurtherParams> {
+        self.all.get(number as usize)?.as_ref()?.further.as_deref()
     }
 
     /// Takes out the policy of a session, if it has one.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::PartitionedMap;
-use causeway_model::{SessionParams, SessionProfile};
+use causeway_model::{FurtherParams, SessionParams, SessionProfile};
 use causeway_types::{DualIp, FTeid, FTeidV4};
 
 use super::Paths;
@@ -26,25 +26,56 @@ pub(super) struct DormantProfile {
     /// The local addresses of each of its tunnels.
     pub(super) locals: [Option<DualIp>; 2],
     /// The local source address of packets to each peer.
-    pub(super) sources: [Option<IpAddr>; 2],
+    pub(super) sources: Sources,
     /// The number of dormant sessions with it.
     pub(super) users: usize,
     /// The form of its rules, if the data plane has made it.
     pub(super) form: Option<u64>,
 }
 
+/// The local source addresses of packets to the peers of a profile.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Sources {
+    /// Those of FARs whose remote tunnels are session parameters, in their order.
+    pub(crate) usual: [Option<IpAddr>; 2],
+    /// Those of further FARs, each with the number of its tunnel, as [`SessionProfile::further_senders`] says.
+    pub(crate) further: Box<[(IpAddr, usize)]>,
+}
+
 impl DormantProfile {
     /// The local tunnel ends of a session with these parameters.
-    pub(super) fn tunnels(&self, params: &SessionParams) -> impl Iterator<Item = FTeid> {
+    pub(super) fn tunnels<'s>(
+        &'s self,
+        params: &SessionParams,
+        further: Option<&'s FurtherParams>,
+    ) -> impl Iterator<Item = FTeid> + 's {
         let both = params.tunnels.into_iter().zip(self.locals);
-        both.filter_map(|(teid, addr)| Some(FTeid { teid: teid?, addr: addr? }))
+        let usual = both.filter_map(|(teid, addr)| Some(FTeid { teid: teid?, addr: addr? }));
+        usual.chain(self.profile.further_tunnels(further))
     }
 
     /// The paths of a session with these parameters.
-    pub(super) fn paths(&self, params: &SessionParams) -> Paths {
-        let [one, other] = self.sources;
+    pub(super) fn paths(&self, params: &SessionParams, further: Option<&FurtherParams>) -> Paths {
+        let [one, other] = self.sources.usual;
         let path = |local: Option<IpAddr>, remote: Option<FTeidV4>| Some((local?, remote?.addr.into()));
-        [path(one, params.remotes[0]), path(other, params.remotes[1])]
+        let usual = [path(one, params.remotes[0]), path(other, params.remotes[1])];
+        Paths { usual, further: self.further_paths(params, further) }
+    }
+
+    fn further_paths(
+        &self,
+        params: &SessionParams,
+        further: Option<&FurtherParams>,
+    ) -> Vec<(IpAddr, IpAddr)> {
+        let path = |(local, number): &(IpAddr, usize)| {
+            let peer = match params.remotes.get(*number) {
+                Some(usual) => DualIp::from((*usual)?.addr),
+                None => further?.remotes.get(number - params.remotes.len())?.addr,
+            };
+            let peer = if local.is_ipv4() { peer.v4.map(IpAddr::V4) } else { peer.v6.map(IpAddr::V6) };
+            Some((*local, peer?))
+        };
+        self.sources.further.iter().filter_map(path).collect()
     }
 }
 
@@ -165,7 +196,7 @@ mod tests {
             kinds.insert(DormantProfile {
                 profile,
                 locals: [None; 2],
-                sources: [None; 2],
+                sources: Sources::default(),
                 users,
                 form: None,
             });

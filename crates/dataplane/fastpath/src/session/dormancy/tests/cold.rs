@@ -12,28 +12,28 @@ use super::*;
 use crate::ColdNotice;
 
 /// Octets of a packet of [`downlink`].
-const PACKET: u64 = 28;
+pub(super) const PACKET: u64 = 28;
 
 /// The time after which sessions are idle here.
 const IDLE: Span = Span::from_secs(60);
 
 fn ignore(_: &ColdNotice) {}
 
-fn with_store(store: impl ColdStore + 'static) -> FastPath {
-    plane_for(8).with_cold_storage(Box::new(store), IDLE, ignore)
+pub(super) fn with_store(plane: FastPath, store: impl ColdStore + 'static) -> FastPath {
+    plane.with_cold_storage(Box::new(store), IDLE, ignore)
 }
 
 fn with_faults() -> (FastPath, Arc<Mutex<StoreFaults>>) {
     let faults = Arc::new(Mutex::new(StoreFaults::default()));
-    (with_store(MemoryStore::with_faults(Arc::clone(&faults))), faults)
+    (with_store(plane_for(8), MemoryStore::with_faults(Arc::clone(&faults))), faults)
 }
 
-fn state(plane: &FastPath) -> ColdStorageState {
+pub(super) fn state(plane: &FastPath) -> ColdStorageState {
     plane.cold_storage().unwrap()
 }
 
 /// Passes the time, from deadline to deadline.
-fn pass(plane: &mut FastPath, until: Time) {
+pub(super) fn pass(plane: &mut FastPath, until: Time) {
     while let Some(next) = plane.next_deadline().filter(|next| *next <= until) {
         plane.advance(next);
     }
@@ -67,7 +67,7 @@ fn end(plane: &mut FastPath, seid: u64, now: Time) -> (u64, Option<Time>, Option
 #[test]
 fn idle_sessions_move_to_the_store_and_back() {
     let store = ColdFile::create(&std::env::temp_dir(), |notice| panic!("{notice}")).unwrap();
-    let mut plane = with_store(store);
+    let mut plane = with_store(plane_for(8), store);
     idle(&mut plane);
     assert_eq!(downlink(&mut plane, 2, at(130)), Disposition::Forwarded);
     assert_eq!((state(&plane).cold, state(&plane).loads), (1, 1));
@@ -162,7 +162,7 @@ fn what_cannot_be_read_is_lost_under_a_name() {
 #[test]
 fn a_record_is_loaded_whether_it_is_written_or_not() {
     let store = ColdFile::create(&std::env::temp_dir(), |notice| panic!("{notice}")).unwrap();
-    let mut plane = with_store(store);
+    let mut plane = with_store(plane_for(8), store);
     let mut templates = Templates::default();
     idle(&mut plane);
     for turn in 0..50 {

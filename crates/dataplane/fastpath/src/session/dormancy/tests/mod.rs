@@ -1,5 +1,6 @@
 mod cold;
 mod dormant_again;
+mod further;
 mod handover;
 mod prefetch;
 mod unknown_destinations;
