@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use causeway_cold::{ColdStore, MemoryStore, ReadError, StoreState};
-use causeway_model::RuleSet;
+use causeway_model::{RuleSet, Urr};
 use causeway_types::{FTeid, Seid};
 
 /// Records that were written and read, in their order.
@@ -61,6 +61,9 @@ type Kind = &'static str;
 pub(crate) const ALL: Kind = "loads";
 pub(crate) const WITH_PREFIX: Kind = "loads of sessions with an IPv6 prefix";
 pub(crate) const WITH_TUNNELS: Kind = "loads of sessions with more tunnels";
+pub(crate) const WITH_TIMERS: Kind = "loads of sessions with timers";
+/// While nothing happens but that time passes.
+pub(crate) const BY_TIMERS: Kind = "loads by timers";
 
 /// What kinds of sessions are in the store.
 #[derive(Debug, Default)]
@@ -97,6 +100,13 @@ fn kinds_of(rules: &RuleSet) -> Vec<Kind> {
     let remotes: Vec<FTeid> = rules.fars.values().filter_map(tunnel_of).collect();
     let has_more =
         locals.len() > 2 || remotes.len() > 2 || remotes.iter().any(|tunnel| tunnel.addr.v6.is_some());
-    let all = [(WITH_PREFIX, has_prefix), (WITH_TUNNELS, has_more)];
+    let has_timers = rules.inactivity_timer.is_some() || rules.urrs.values().any(has_timer);
+    let all = [(WITH_PREFIX, has_prefix), (WITH_TUNNELS, has_more), (WITH_TIMERS, has_timers)];
     all.into_iter().filter(|(_, is)| *is).map(|(kind, _)| kind).collect()
+}
+
+fn has_timer(urr: &Urr) -> bool {
+    let spans = [urr.period, urr.holding_time, urr.validity_time, urr.inactivity_timer];
+    let times = [urr.thresholds.time, urr.quotas.time];
+    spans.iter().chain(&times).any(Option::is_some) || urr.monitoring.is_some()
 }

@@ -156,10 +156,12 @@ fn worlds_that_rest_again() {
 // Output: the same results, packets, counters and events from both data planes, after every step; many sessions were loaded, of each kind.
 #[test]
 fn worlds_in_cold_storage() {
-    for (most_awake, idle, seed, least) in [
-        (0, Span::ZERO, 8, [(cold::ALL, 25_000), (cold::WITH_PREFIX, 8000), (cold::WITH_TUNNELS, 5000)]),
-        (12, Span::from_millis(1), 9, [(cold::ALL, 400), (cold::WITH_PREFIX, 100), (cold::WITH_TUNNELS, 60)]),
-    ] {
+    use cold::{ALL, BY_TIMERS, WITH_PREFIX, WITH_TIMERS, WITH_TUNNELS};
+    let often =
+        [(ALL, 30_000), (WITH_PREFIX, 9000), (WITH_TUNNELS, 6000), (WITH_TIMERS, 3500), (BY_TIMERS, 15)];
+    let seldom = [(ALL, 400), (WITH_PREFIX, 100), (WITH_TUNNELS, 80), (WITH_TIMERS, 60), (BY_TIMERS, 5)];
+    for (most_awake, idle, seed, least) in [(0, Span::ZERO, 8, often), (12, Span::from_millis(1), 9, seldom)]
+    {
         let moves = Moves::default();
         let make = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
             let store = WatchedStore(MemoryStore::default(), Arc::clone(&moves));

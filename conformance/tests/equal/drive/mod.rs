@@ -17,7 +17,7 @@ use causeway_types::{Seid, Span, Time, WallClock};
 
 use crate::arrival::arrival;
 use crate::change::changed;
-use crate::cold::{Moves, Stored};
+use crate::cold::{self, Moves, Stored};
 use crate::common::{is_common, simplify, simplify_topology};
 use crate::genes::Genes;
 use crate::place::Place;
@@ -199,8 +199,7 @@ impl Run {
         while let Some(event) = self.twins.poll_event() {
             self.tally.event(&event);
         }
-        let rules_of = |seid| self.held.iter().find(|held| held.seid == seid)?.rules.as_ref();
-        self.stored.follow(&self.moves, rules_of).into_iter().for_each(|kind| self.tally.count(kind));
+        self.follow_moves(false);
         self.sent.clear();
         self.twins.verdict().check().map_err(|difference| {
             let mut text = format!("{}:\n{difference}", when());
@@ -210,6 +209,17 @@ impl Run {
             }
             text
         })
+    }
+
+    /// Counts the sessions that were loaded from cold storage since the last call.
+    fn follow_moves(&mut self, is_by_timers: bool) {
+        let rules_of = |seid| self.held.iter().find(|held| held.seid == seid)?.rules.as_ref();
+        for kind in self.stored.follow(&self.moves, rules_of) {
+            self.tally.count(kind);
+            if is_by_timers && kind == cold::ALL {
+                self.tally.count(cold::BY_TIMERS);
+            }
+        }
     }
 
     fn step(&mut self, at: u32, step: &Step) {
@@ -367,6 +377,7 @@ impl Run {
         self.now = end;
         self.twins.advance(end);
         self.twins.flush(&mut self.sent);
+        self.follow_moves(true);
         if genes.chance(24) {
             let (by, now) = (seconds(genes), wall(end));
             let says = if genes.chance(128) { now - by } else { now + by };

@@ -90,6 +90,9 @@ pub enum ReadError {
     /// The octets are not what was written. They will not be.
     #[error("the record is damaged")]
     Damaged,
+    /// The record has a version that this process does not write.
+    #[error("the record has the unknown version {0}")]
+    UnknownVersion(u8),
 }
 
 /// What has happened to a store.

@@ -131,6 +131,9 @@ impl FastPath {
         if !self.stale_classes.is_empty() {
             self.insert_sessions_with_class(now);
         }
+        if self.slow_path.are_some_away() {
+            self.load_due(now);
+        }
         while let Some(seid) = self.slow_path.expired_session(now) {
             let class = self.slow_path.measures_classes().then(|| self.slow_path.class_of(seid));
             self.settle_lease(seid);

@@ -25,6 +25,21 @@ impl Inactivity {
 }
 
 impl Inactivity {
+    /// With the state that it had: when the last packet arrived, and whether the SMF has been notified.
+    pub(crate) const fn restored(limit: Span, (last, notified): (Time, bool)) -> Self {
+        Self { limit, last, notified }
+    }
+
+    /// The state from which [`Inactivity::restored`] creates it.
+    pub(crate) const fn state(&self) -> (Time, bool) {
+        (self.last, self.notified)
+    }
+
+    /// When the SMF is to be notified without a further packet.
+    pub(crate) fn end(&self) -> Option<Time> {
+        (!self.notified).then(|| self.last + self.limit)
+    }
+
     /// The SMF has been notified; the next packet restarts the timer.
     pub(crate) const fn has_reported(&self) -> bool {
         self.notified
@@ -40,8 +55,8 @@ impl SlowPath {
     /// Sets the inactivity timer of a session, if it has one.
     pub(crate) fn schedule_inactivity(&mut self, seid: Seid) {
         let watching = self.sessions.get(&seid).and_then(|session| session.inactivity);
-        if let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) {
-            self.timers.set(inactivity.last + inactivity.limit, seid, Timer::Inactivity);
+        if let Some(end) = watching.and_then(|inactivity| inactivity.end()) {
+            self.timers.set(end, seid, Timer::Inactivity);
         }
     }
 

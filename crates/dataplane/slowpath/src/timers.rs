@@ -36,6 +36,31 @@ pub(crate) enum Timer {
 pub(crate) struct Timers {
     steady: BTreeSet<(Time, Seid, Timer)>,
     wall: BTreeSet<(WallTime, Seid, UrrId)>,
+    /// Sessions whose state is elsewhere, by their next timer: they must return before it expires.
+    away: BTreeSet<(Time, Seid)>,
+    away_wall: BTreeSet<(WallTime, Seid)>,
+}
+
+/// The next timers of a session whose state is elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct NextTimers {
+    pub(crate) steady: Option<Time>,
+    pub(crate) wall: Option<WallTime>,
+}
+
+impl NextTimers {
+    /// Those of these timers and of others.
+    pub(crate) fn and(self, steady: Option<Time>, wall: Option<WallTime>) -> Self {
+        Self {
+            steady: self.steady.into_iter().chain(steady).min(),
+            wall: self.wall.into_iter().chain(wall).min(),
+        }
+    }
+
+    /// When the first of them expires.
+    pub(crate) fn first(self, clock: WallClock) -> Option<Time> {
+        self.steady.into_iter().chain(self.wall.map(|at| clock.reaches(at))).min()
+    }
 }
 
 impl Timers {
@@ -51,8 +76,50 @@ impl Timers {
 
     /// When the next timer is due.
     pub(crate) fn next(&self, clock: WallClock) -> Option<Time> {
+        self.next_here(clock).into_iter().chain(self.next_away(clock)).min()
+    }
+
+    fn next_here(&self, clock: WallClock) -> Option<Time> {
         let wall = self.wall.first().map(|(at, ..)| clock.reaches(*at));
         self.steady.first().map(|(at, ..)| *at).into_iter().chain(wall).min()
+    }
+
+    fn next_away(&self, clock: WallClock) -> Option<Time> {
+        let wall = self.away_wall.first().map(|(at, _)| *at);
+        NextTimers { steady: self.away.first().map(|(at, _)| *at), wall }.first(clock)
+    }
+
+    /// The state of a session with these timers is elsewhere from now on.
+    pub(crate) fn leave(&mut self, session: Seid, next: NextTimers) {
+        self.away.extend(next.steady.map(|at| (at, session)));
+        self.away_wall.extend(next.wall.map(|at| (at, session)));
+    }
+
+    /// It is here again.
+    pub(crate) fn come_back(&mut self, session: Seid, next: NextTimers) {
+        if let Some(at) = next.steady {
+            self.away.remove(&(at, session));
+        }
+        if let Some(at) = next.wall {
+            self.away_wall.remove(&(at, session));
+        }
+    }
+
+    /// Whether the state of a session with a timer is elsewhere.
+    #[inline]
+    pub(crate) fn are_some_away(&self) -> bool {
+        !(self.away.is_empty() && self.away_wall.is_empty())
+    }
+
+    /// Takes out the first session whose state is elsewhere and whose timer is due.
+    pub(crate) fn take_due_away(&mut self, now: Time, clock: WallClock) -> Option<Seid> {
+        if let Some((_, session)) = self.away.first().filter(|(at, _)| *at <= now).copied() {
+            self.away.pop_first();
+            return Some(session);
+        }
+        let (_, session) = self.away_wall.first().filter(|(at, _)| clock.reaches(*at) <= now).copied()?;
+        self.away_wall.pop_first();
+        Some(session)
     }
 
     /// The session of the next timer, if it is due.
@@ -93,7 +160,7 @@ impl Timers {
 
     #[inline(never)]
     fn first_of_some(&self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
-        if self.next(clock)? > now { None } else { self.due_ones(now, clock).next() }
+        if self.next_here(clock)? > now { None } else { self.due_ones(now, clock).next() }
     }
 
     fn take(&mut self, one: &(Time, Seid, Timer)) {

@@ -70,8 +70,7 @@ fn volume_only_report(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
 /// The session shares nothing with others. Packets identify it by an IPv4 address, an IPv6 prefix of 64 bits, and by
 /// local tunnels.
 pub(super) fn is_independent(rules: &RuleSet) -> bool {
-    let RuleSet { pdu_type, pdrs, fars, qers, urrs: _, bars: _, slice: _, paging: _, inactivity_timer } =
-        rules;
+    let RuleSet { pdu_type, pdrs, fars, qers, .. } = rules;
     let has_ue_prefix =
         |pdr: &Pdr| pdr.pdi.ue.and_then(|ue| ue.v6).is_none_or(|net| net.prefix_len() == UE_PREFIX);
     let has_one_address = pdrs.values().all(|pdr| pdr.pdi.routes.is_empty() && has_ue_prefix(pdr));
@@ -81,11 +80,7 @@ pub(super) fn is_independent(rules: &RuleSet) -> bool {
         is_plain && far.duplicates.is_empty()
     });
     let has_no_slice_limit = qers.values().all(|qer| qer.correlation.is_none() && qer.packet_rate.is_none());
-    *pdu_type == PduSessionType::Ip
-        && inactivity_timer.is_none()
-        && has_one_address
-        && leads_into_gtpu
-        && has_no_slice_limit
+    *pdu_type == PduSessionType::Ip && has_one_address && leads_into_gtpu && has_no_slice_limit
 }
 
 #[cfg(test)]

@@ -15,11 +15,13 @@ use crate::downlink_notification::NotificationState;
 use crate::enforcer::QerState;
 use crate::engine::SlowPath;
 use crate::enrich::EnrichedFlows;
+use crate::inactivity::Inactivity;
 use crate::lazy::Lazy;
 use crate::measure::{Measurement, UrrState};
 use crate::meter::Meter;
 use crate::session::Session;
 use crate::steer::RedirectedFlows;
+use crate::timers::{NextTimers, Timer};
 
 /// The state that packets have created in a session, beside its rules and its time of establishment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,6 +32,20 @@ pub struct MeasuredState {
     guaranteed: SortedMap<QerId, BucketLevels>,
     /// When the URRs and QERs were created that are younger than the session.
     begins: SortedMap<MeasuringRule, Time>,
+    /// The User Plane Inactivity Timer: when the last packet arrived, and whether the SMF has been notified since.
+    inactivity: Option<Box<(Time, bool)>>,
+}
+
+/// Which state of a session is kept when the session leaves the slow path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Of sessions without timers.
+    Untimed,
+    /// Timers as well, of which none is due until a time: [`SlowPath::take_due_away`] says later which session must return.
+    Timers {
+        /// A session with a timer until this time stays.
+        stays_until: Time,
+    },
 }
 
 /// A rule that measures.
@@ -46,8 +62,8 @@ type BucketLevels = [Option<(i64, i64, Time)>; 2];
 const DIRECTIONS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
 
 impl MeasuredState {
-    /// `None`: the session has more state, or a timer.
-    fn of(session: &Session, since: Time, burst: Span) -> Option<Self> {
+    /// `None`: the session has more state.
+    fn of(session: &Session, since: Time, burst: Span, kept: Kept) -> Option<Self> {
         let Session {
             rules,
             enforcers,
@@ -70,16 +86,25 @@ impl MeasuredState {
             && extended.is_empty()
             && *redirected == RedirectedFlows::default()
             && *enriched == EnrichedFlows::default()
-            && inactivity.is_none();
+            && (kept != Kept::Untimed || inactivity.is_none());
         let mut state = is_quiet.then(Self::default)?;
+        if let Some(inactivity) = inactivity {
+            state.inactivity = Some(Box::new(inactivity.state()));
+            let again = Inactivity::restored(rules.inactivity_timer?, inactivity.state());
+            (again == *inactivity).then_some(())?;
+        }
         for (id, measurement) in measurements.iter() {
             let (urr, begin) = (rules.urrs.get(id)?, measurement.begin());
-            if !is_quiet_when_new(urr, since) {
+            if kept == Kept::Untimed && !is_quiet_when_new(urr, since) {
                 return None;
             }
             state.set_begin(MeasuringRule::Urr(*id), begin, since);
             if let Some(measurement) = measurement.get() {
-                state.urrs.insert(*id, measurement.measured_state(urr, begin)?);
+                let urr_state = measurement.measured_state(urr, begin)?;
+                if kept == Kept::Untimed && urr_state.is_timed() {
+                    return None;
+                }
+                state.urrs.insert(*id, urr_state);
             }
         }
         for (id, enforcer) in enforcers.iter() {
@@ -145,6 +170,10 @@ impl MeasuredState {
             out.number(id);
             out.time(*begin);
         }
+        out.option(self.inactivity.as_deref(), |out, (last, notified)| {
+            out.time(*last);
+            out.number(*notified);
+        });
     }
 
     /// The state that [`MeasuredState::write`] has written, of a session established at `since`.
@@ -182,8 +211,19 @@ impl MeasuredState {
                 return Err(BadRecord);
             }
         }
+        let inactivity = octets.option(|octets| Ok((octets.time()?, octets.flag()?)))?;
+        state.inactivity = inactivity.map(Box::new);
         octets.end()?;
         Ok(state)
+    }
+
+    /// The next timers of a session with these rules.
+    fn next_timers(&self, rules: &RuleSet) -> NextTimers {
+        let limit = rules.inactivity_timer;
+        let inactivity = self.inactivity.as_deref().zip(limit);
+        let inactivity = inactivity.map(|(state, limit)| Inactivity::restored(limit, *state));
+        let none = NextTimers { steady: inactivity.and_then(|it| it.end()), wall: None };
+        self.urrs.values().map(UrrState::timers_set).fold(none, |next, (at, wall)| next.and(at, wall))
     }
 
     /// Measurements alone.
@@ -226,40 +266,91 @@ fn set_levels(
 }
 
 impl SlowPath {
+    /// The state of a session that was established at `since`, and its next timers. `None`: it must stay.
+    fn state_to_keep(&self, seid: Seid, since: Time, kept: Kept) -> Option<(MeasuredState, NextTimers)> {
+        let session = self.sessions.get(&seid)?;
+        let state = MeasuredState::of(session, since, self.shared.burst(), kept)?;
+        let next = state.next_timers(&session.rules);
+        let is_due = |at| matches!(kept, Kept::Timers { stays_until } if at <= stays_until);
+        (!next.first(self.shared.wall).is_some_and(is_due)).then_some((state, next))
+    }
+
     /// Removes a session that was established at `since`, if the returned state and its rules are all its state: from
-    /// both, and the time, [`SlowPath::restore_measured_state`] restores it. `None`: it must stay.
-    pub fn remove_for_dormancy(&mut self, seid: Seid, since: Time, now: Time) -> Option<MeasuredState> {
-        let state = MeasuredState::of(self.sessions.get(&seid)?, since, self.shared.burst())?;
+    /// both, and the time, [`SlowPath::restore_session`] restores it. `None`: it must stay.
+    pub fn remove_for_dormancy(
+        &mut self,
+        seid: Seid,
+        since: Time,
+        now: Time,
+        kept: Kept,
+    ) -> Option<MeasuredState> {
+        let (state, next) = self.state_to_keep(seid, since, kept)?;
         let session = self.sessions.remove(&seid)?;
         let none = RuleSet::default();
         self.index.update(seid, &session.rules, &none);
         self.shared.update(seid, &session.rules, &none, now);
         self.paths.update(now, &session.rules, &none, &self.topology);
+        self.timers.leave(seid, next);
         self.counters.sessions = self.sessions.len() as u64;
         Some(state)
     }
 
     /// Whether a session that was established at `since` has no state beside its rules but what [`MeasuredState`] keeps.
-    pub fn has_measured_state_alone(&self, seid: Seid, since: Time) -> bool {
-        let state = |session| MeasuredState::of(session, since, self.shared.burst());
-        self.sessions.get(&seid).is_some_and(|session| state(session).is_some())
+    pub fn has_measured_state_alone(&self, seid: Seid, since: Time, kept: Kept) -> bool {
+        self.state_to_keep(seid, since, kept).is_some()
     }
 
-    /// Restores the state of a session that was established again as of its original time.
-    pub fn restore_measured_state(&mut self, seid: Seid, state: &MeasuredState) {
+    /// Restores a session that was established at `since`, with its rules and its state. Its timers continue. Those without state start now: their
+    /// state is lost.
+    pub fn restore_session(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        since: Time,
+        rules: RuleSet,
+        state: &MeasuredState,
+    ) {
+        let mut are_some_lost = false;
+        let urrs = rules.urrs.iter().map(|(id, urr)| {
+            let begin = state.begin_of(*id, since);
+            let is_lost = state.urr(*id).is_none() && !is_quiet_when_new(urr, begin);
+            are_some_lost |= is_lost;
+            (*id, Lazy::since(if is_lost { now } else { begin }))
+        });
+        let measurements = urrs.collect();
+        let begin_of_qer = |id: &QerId| state.begins.get(&MeasuringRule::Qer(*id)).copied().unwrap_or(since);
+        let enforcers = rules.qers.keys().map(|id| (*id, Lazy::since(begin_of_qer(id)))).collect();
+        let inactivity = rules.inactivity_timer.map(|limit| match state.inactivity.as_deref() {
+            Some(state) => Inactivity::restored(limit, *state),
+            None => Inactivity::new(limit, now),
+        });
+        let next = state.next_timers(&rules);
+        let session = Session { rules, measurements, enforcers, inactivity, ..Session::default() };
+        self.timers.come_back(seid, next);
+        self.sessions.insert(seid, Box::new(session));
+        self.restore_measured_state(seid, state);
+        if let Some(session) = self.sessions.get(&seid) {
+            let none = RuleSet::default();
+            self.index.update(seid, &none, &session.rules);
+            self.shared.update(seid, &none, &session.rules, now);
+            self.paths.update(now, &none, &session.rules, &self.topology);
+        }
+        for (id, urr) in state.urrs.iter() {
+            let (at, wall) = urr.timers_set();
+            at.into_iter().for_each(|at| self.timers.set(at, seid, Timer::Usage(*id)));
+            wall.into_iter().for_each(|at| self.timers.set_monitoring(at, seid, *id));
+        }
+        if are_some_lost {
+            self.check_usage(now, seid);
+        }
+        self.schedule_inactivity(seid);
+        self.counters.sessions = self.sessions.len() as u64;
+    }
+
+    fn restore_measured_state(&mut self, seid: Seid, state: &MeasuredState) {
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let Session { rules, measurements, enforcers, .. } = &mut **session;
-        for (rule, begin) in state.begins.iter() {
-            match rule {
-                MeasuringRule::Urr(id) => {
-                    measurements.get_mut(id).into_iter().for_each(|it| *it = Lazy::since(*begin));
-                }
-                MeasuringRule::Qer(id) => {
-                    enforcers.get_mut(id).into_iter().for_each(|it| *it = Lazy::since(*begin));
-                }
-            }
-        }
         for (id, urr_state) in state.urrs.iter() {
             if let (Some(measurement), Some(urr)) = (measurements.get_mut(id), rules.urrs.get(id)) {
                 measurement.get_or_create(|begin| Measurement::restored(urr, begin, urr_state));
@@ -274,6 +365,22 @@ impl SlowPath {
                 }
             }
         }
+    }
+
+    /// Whether the state of a session with a timer is elsewhere.
+    #[inline]
+    pub fn are_some_away(&self) -> bool {
+        self.timers.are_some_away()
+    }
+
+    /// The next session whose state is elsewhere and whose timer is due: it is to return, or to be named again by [`SlowPath::remind_of`].
+    pub fn take_due_away(&mut self, now: Time) -> Option<Seid> {
+        self.timers.take_due_away(now, self.shared.wall)
+    }
+
+    /// A session whose timer is due cannot return yet: it is named again at this time.
+    pub fn remind_of(&mut self, seid: Seid, at: Time) {
+        self.timers.leave(seid, NextTimers { steady: Some(at), wall: None });
     }
 
     /// When the last packet arrived that a URR of the session measures; `None`: there was none. Packets that flow entries have handled since

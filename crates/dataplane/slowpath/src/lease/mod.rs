@@ -22,7 +22,7 @@ mod usage_snapshot;
 pub use external_rules::{CounterReading, PacketCount, PlanPreview, Software};
 pub use grant::{Grant, MeterGrant};
 pub use lookup::{LookupEntry, LookupKey, UeMatch, may_change_lookup};
-pub use measured_state::MeasuredState;
+pub use measured_state::{Kept, MeasuredState};
 pub use offload_spec::{GrantKey, OffloadMeter, OffloadRule, OffloadSpec};
 pub use profile::{ProfileParams, ProfileRules};
 pub use record::BadRecord;

@@ -132,6 +132,15 @@ impl<'r> RecordReader<'r> {
         Ok(Volume { uplink, downlink, uplink_packets, downlink_packets })
     }
 
+    /// Whether something is so.
+    pub(crate) fn flag(&mut self) -> Result<bool, BadRecord> {
+        match self.number::<u8>()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(BadRecord),
+        }
+    }
+
     /// A value that may be absent.
     pub(crate) fn option<T>(
         &mut self,

@@ -110,8 +110,8 @@ impl FastPath {
     /// Moves the state of sessions without packets for `idle_after` into a store; zero: as soon as no packet or plan
     /// is processed. `notice` is called when a session cannot be loaded.
     ///
-    /// A session stays in memory if it has a timer, buffered packets, or other state than usage and token buckets, and
-    /// if it cannot be dormant.
+    /// A session stays in memory if a timer of it expires within `idle_after`, if it has buffered packets, or other state than usage, token
+    /// buckets and timers, and if it cannot be dormant.
     #[must_use]
     pub fn with_cold_storage(
         mut self,

@@ -1,7 +1,8 @@
 //! Finds idle sessions and moves them to cold storage.
 
 use causeway_cold::MAX_RECORD;
-use causeway_types::{Seid, Time};
+use causeway_slowpath::lease::Kept;
+use causeway_types::{Seid, Span, Time};
 
 use super::load::record_of;
 use super::{ColdStorage, STEP};
@@ -95,7 +96,7 @@ impl FastPath {
         sessions.into_iter().for_each(|seid| self.evict(now, seid));
     }
 
-    /// Moves a session that is active, or has been, to cold storage, if what is to be kept of it is measurements alone.
+    /// Moves a session that is active, or has been, to cold storage, if what is to be kept of it is measurements and timers that are not due soon.
     fn evict(&mut self, now: Time, seid: Seid) {
         // The state of a session that is not in cold storage is in memory.
         if self.has_waiting_plans(seid) || self.activate(seid, now).is_err() {
@@ -115,10 +116,12 @@ impl FastPath {
 
     /// The same with a session that is settled. `false`: it has other state, or cannot be dormant.
     fn move_out(&mut self, now: Time, seid: Seid, candidate: &DormancyCandidate) -> bool {
-        let since = candidate.since;
-        let Some(profiled) = self.profile_of_candidate(seid, candidate) else { return false };
+        let idle_after = self.cold.as_deref().map_or(Span::ZERO, |cold| cold.idle_after);
+        let (since, kept) = (candidate.since, Kept::Timers { stays_until: now + idle_after });
+        let Some(profiled) = self.profile_of_candidate(seid, candidate, kept) else { return false };
         let Some(entry) = self.dormancy_location(seid, &profiled) else { return false };
-        let Some(measured) = self.slow_path.remove_for_dormancy(seid, since, now) else { return false };
+        let removed = self.slow_path.remove_for_dormancy(seid, since, now, kept);
+        let Some(measured) = removed else { return false };
         self.remove_session(seid);
         let record = record_of(seid, since, &measured);
         let is_short = record.len() <= MAX_RECORD;

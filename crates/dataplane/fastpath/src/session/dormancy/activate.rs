@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, Dataplane, Op, Plan, Topology};
 use causeway_model::{Far, ProfiledSession, SessionChange, SessionProfile};
-use causeway_slowpath::lease::MeasuredState;
+use causeway_slowpath::lease::{Kept, MeasuredState};
 use causeway_slowpath::path_of;
 use causeway_types::{Seid, Time};
 
@@ -40,14 +40,20 @@ impl FastPath {
         };
         let was_cold = loaded.is_some();
         self.has_activated = true;
-        let done = self.slow_path.apply(since, &Plan { session: seid, change: profiled.clone().into() });
-        debug_assert_eq!(done, Ok(Applied::default()));
-        self.update_paths(now, paths, Paths::default());
         let prior = prior.map(|prior| *prior).or(loaded.map(|measured| PriorState { lease: None, measured }));
-        let lease = prior.and_then(|PriorState { lease, measured }| {
-            self.slow_path.restore_measured_state(seid, &measured);
-            lease
-        });
+        let lease = match prior {
+            Some(PriorState { lease, measured }) => {
+                self.slow_path.restore_session(now, seid, since, profiled.rules(), &measured);
+                lease
+            }
+            None => {
+                let change = profiled.clone().into();
+                let done = self.slow_path.apply(since, &Plan { session: seid, change });
+                debug_assert_eq!(done, Ok(Applied::default()));
+                None
+            }
+        };
+        self.update_paths(now, paths, Paths::default());
         match lease {
             Some(lease) => self.resume_lease(seid, lease),
             None => self.insert_session(seid, true, now),
@@ -92,9 +98,11 @@ impl FastPath {
     /// `false`: a timer or report is due, or the session has state that dormancy cannot keep.
     fn make_dormant_again(&mut self, now: Time, seid: Seid, candidate: &DormancyCandidate) -> bool {
         let since = candidate.since;
-        let Some(profiled) = self.profile_of_candidate(seid, candidate) else { return false };
+        let kept = Kept::Untimed;
+        let Some(profiled) = self.profile_of_candidate(seid, candidate, kept) else { return false };
         let Some(entry) = self.dormancy_location(seid, &profiled) else { return false };
-        let Some(traces) = self.slow_path.remove_for_dormancy(seid, since, now) else { return false };
+        let removed = self.slow_path.remove_for_dormancy(seid, since, now, kept);
+        let Some(traces) = removed else { return false };
         let prior = PriorState { lease: self.detach_lease(seid), measured: traces };
         let paths = self.dormant.add(&entry, seid, since, &profiled, Some(Box::new(prior)));
         self.update_paths(now, Paths::default(), paths.unwrap_or_default());
@@ -107,12 +115,13 @@ impl FastPath {
         &mut self,
         seid: Seid,
         DormancyCandidate { since, profiled, .. }: &DormancyCandidate,
+        kept: Kept,
     ) -> Option<ProfiledSession> {
         if let Some(profiled) = profiled {
             return Some(profiled.clone());
         }
-        let has_little_state =
-            self.slow_path.is_independent(seid) && self.slow_path.has_measured_state_alone(seid, *since);
+        let has_little_state = self.slow_path.is_independent(seid)
+            && self.slow_path.has_measured_state_alone(seid, *since, kept);
         let rules = self.slow_path.rules_of(seid).filter(|_| has_little_state)?;
         self.dormant.own_profile(rules, |profile| sources_of(profile, &self.topology))
     }

@@ -23,7 +23,7 @@ pub(super) fn with_store(plane: FastPath, store: impl ColdStore + 'static) -> Fa
     plane.with_cold_storage(Box::new(store), IDLE, ignore)
 }
 
-fn with_faults() -> (FastPath, Arc<Mutex<StoreFaults>>) {
+pub(super) fn with_faults() -> (FastPath, Arc<Mutex<StoreFaults>>) {
     let faults = Arc::new(Mutex::new(StoreFaults::default()));
     (with_store(plane_for(8), MemoryStore::with_faults(Arc::clone(&faults))), faults)
 }
@@ -314,9 +314,9 @@ fn a_session_whose_rules_change_in_new_ways_goes_cold_again() {
     let send = |plane: &mut FastPath, now| [0; 4].map(|_| downlink(plane, 2, now) == Disposition::Forwarded);
     assert_eq!(send(&mut plane, now), [true, true, true, false]);
     // The quota is used up: the SMF is asked for the next one meanwhile.
-    pass(&mut plane, now + 3 * IDLE);
-    assert!(plane.dormant.cold_slot(Seid(2)).is_none());
-    now = now + 3 * IDLE;
+    now = rest(&mut plane, 2, now);
+    assert_eq!(send(&mut plane, now), [false; 4]);
+    now = rest(&mut plane, 2, now);
     for _ in 0..2 {
         modify(&mut plane, 2, &mut rules, now, |_, options| {
             options.renewed.insert(UrrId(1), [UrrPart::VolumeQuota].into());

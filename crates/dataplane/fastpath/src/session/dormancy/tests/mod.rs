@@ -3,6 +3,7 @@ mod dormant_again;
 mod further;
 mod handover;
 mod prefetch;
+mod timers;
 mod unknown_destinations;
 mod usage_snapshot;
 

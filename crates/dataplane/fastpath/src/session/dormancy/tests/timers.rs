@@ -1,0 +1,228 @@
+//! Sessions with timers in cold storage: all that is seen of them is as if they had stayed in memory.
+
+use causeway_cold::{MemoryStore, StoreFaults};
+use causeway_model::{Monitoring, Usage, UsageLimits};
+use causeway_types::{ReportingTriggers as Triggers, Span, UsageReportTrigger, WallClock, WallTime};
+
+use super::cold::{pass, state, with_faults, with_store};
+use super::*;
+
+const HOUR: Span = Span::from_secs(3600);
+
+/// The rules of [`rules`] with another URR.
+fn with_urr(ue: u8, change: impl FnOnce(&mut Urr)) -> RuleSet {
+    let mut rules = rules(ue);
+    change(rules.urrs.get_mut(&UrrId(1)).unwrap());
+    rules
+}
+
+fn periodic(ue: u8) -> RuleSet {
+    with_urr(ue, |urr| (urr.period, urr.triggers) = (Some(HOUR), Triggers::PERIO))
+}
+
+fn is_cold(plane: &FastPath, seid: u64) -> bool {
+    plane.dormant.cold_slot(Seid(seid)).is_some()
+}
+
+fn events(plane: &mut FastPath) -> Vec<Event> {
+    std::iter::from_fn(|| plane.poll_event()).collect()
+}
+
+/// The usage reports of events.
+fn reports(plane: &mut FastPath) -> Vec<(Seid, Usage)> {
+    let usages = events(plane).into_iter().map(|event| match event {
+        Event::Usage { session, usage } => {
+            usage.into_iter().map(move |usage| (session, usage)).collect::<Vec<_>>()
+        }
+        other => panic!("{other:?}"),
+    });
+    usages.flatten().collect()
+}
+
+// Input:  sessions with each kind of timer: a period; a threshold, a quota and a holding time of time that runs from the first packet, or by
+//         itself; a validity time; inactivity of a URR and of the session; a monitoring time with other limits behind it; the end of traffic;
+//         events. Each has packets in the first minute, and then every other hour for a day, on a data plane with cold storage and on one without.
+// Output: each is in cold storage before its timers and between them; the events, with all that they say, come at the same steps; the same
+//         for the final reports.
+#[test]
+fn reports_of_sessions_in_cold_storage_are_those_of_sessions_in_memory() {
+    let timed = |urr: &mut Urr| urr.method.duration = true;
+    let wall = |after: Span| WallTime::from_nanos((at(0) + after).as_nanos());
+    let mut inactive = rules(9);
+    inactive.inactivity_timer = Some(HOUR);
+    let cases: [RuleSet; 9] = [
+        periodic(1),
+        with_urr(2, |urr| {
+            timed(urr);
+            (urr.thresholds.time, urr.triggers) = (Some(HOUR), Triggers::TIMTH);
+        }),
+        with_urr(3, |urr| {
+            timed(urr);
+            urr.immediate_start = true;
+            (urr.quotas.time, urr.triggers) = (Some(5 * HOUR), Triggers::TIMQU);
+        }),
+        with_urr(4, |urr| {
+            urr.quotas.volume =
+                Some(causeway_model::DirectionalLimit { total: Some(1000), uplink: None, downlink: None });
+            (urr.holding_time, urr.triggers) = (Some(3 * HOUR), Triggers::QUHTI);
+        }),
+        with_urr(5, |urr| (urr.validity_time, urr.triggers) = (Some(2 * HOUR), Triggers::QUVTI)),
+        with_urr(6, |urr| (urr.inactivity_timer, urr.triggers) = (Some(HOUR), Triggers::UPINT)),
+        with_urr(7, |urr| {
+            let thresholds = UsageLimits { time: Some(HOUR), ..UsageLimits::default() };
+            timed(urr);
+            urr.monitoring =
+                Some(Monitoring { at: wall(6 * HOUR), thresholds, quotas: UsageLimits::default() });
+            urr.triggers = Triggers::TIMTH;
+        }),
+        with_urr(8, |urr| {
+            urr.method.events = true;
+            urr.inactivity_detection = Some(HOUR / 2);
+            urr.thresholds.events = Some(3);
+            urr.triggers = Triggers::STOPT | Triggers::EVETH;
+        }),
+        inactive,
+    ];
+    let mut cold = with_store(plane_for(16), MemoryStore::default());
+    let mut plain = plane_for(16);
+    for plane in [&mut cold, &mut plain] {
+        plane.set_wall_clock(at(0), WallClock::reading(wall(Span::ZERO), at(0)));
+        for (seid, rules) in (1..).zip(&cases) {
+            plane.apply(at(0), &Plan::install(Seid(seid), rules.clone())).unwrap();
+        }
+    }
+    let (mut seen, mut was_cold) = (0, [0; 9]);
+    for minute in 0..24 * 60_u64 {
+        let now = at(minute * 60);
+        if minute == 0 || minute % 120 == 30 {
+            for ue in 1..=9 {
+                let fates = [&mut cold, &mut plain].map(|plane| downlink(plane, ue, now));
+                assert_eq!(fates[0], fates[1], "session {ue} at minute {minute}");
+            }
+        }
+        pass(&mut cold, now);
+        pass(&mut plain, now);
+        cold.advance(now);
+        plain.advance(now);
+        let events = [&mut cold, &mut plain].map(events);
+        assert_eq!(events[0], events[1], "minute {minute}");
+        seen += events[0].len();
+        for (seid, count) in (1..).zip(&mut was_cold) {
+            *count += usize::from(is_cold(&cold, seid));
+        }
+        assert_eq!(cold.counters(), plain.counters());
+    }
+    assert!(seen > 60, "{seen} events");
+    assert!(was_cold.iter().all(|count| *count > 600), "{was_cold:?} minutes in cold storage");
+    assert!(state(&cold).loads > 100 && state(&cold).lost == 0);
+    for seid in 1..=9 {
+        let removal = Plan::removal(Seid(seid));
+        let ends = [&mut cold, &mut plain].map(|plane| plane.apply(at(24 * 3600), &removal).unwrap());
+        assert_eq!(ends[0], ends[1], "session {seid}");
+    }
+}
+
+// Input:  sessions that are idle after a minute: one whose timer is due in less than that, and one whose timer is due in more.
+// Output: the first stays in memory.
+#[test]
+fn a_session_whose_timer_is_due_soon_stays_in_memory() {
+    let (mut plane, _) = with_faults();
+    let soon = with_urr(1, |urr| (urr.period, urr.triggers) = (Some(Span::from_secs(55)), Triggers::PERIO));
+    plane.apply(at(0), &Plan::install(Seid(1), soon)).unwrap();
+    plane.apply(at(0), &Plan::install(Seid(2), periodic(2))).unwrap();
+    pass(&mut plane, at(300));
+    assert_eq!((is_cold(&plane, 1), is_cold(&plane, 2)), (false, true));
+    assert_eq!(reports(&mut plane).len(), 5);
+}
+
+// Input:  two hundred sessions in cold storage whose reports are due at the same time.
+// Output: each step loads 64 of them at most, and the next step is due at once; all report that time; they go to cold storage again.
+#[test]
+fn a_mass_expiry_is_spread_over_steps() {
+    let mut plane = with_store(plane_for(256), MemoryStore::default());
+    for ue in 1..=200_u8 {
+        plane.apply(at(0), &Plan::install(Seid(ue.into()), periodic(ue))).unwrap();
+    }
+    pass(&mut plane, at(300));
+    assert_eq!(state(&plane).cold, 200);
+    let due = at(3600);
+    pass(&mut plane, at(3599));
+    let mut steps = Vec::new();
+    while plane.next_deadline().is_some_and(|next| next <= due) {
+        plane.advance(due);
+        let reports = reports(&mut plane);
+        assert!(reports.iter().all(|(_, usage)| (usage.start, usage.end) == (at(0), due)));
+        steps.push(reports.len());
+    }
+    steps.retain(|reports| *reports > 0);
+    assert_eq!((steps, state(&plane).cold), (vec![64, 64, 64, 8], 0));
+    pass(&mut plane, at(3900));
+    assert_eq!(state(&plane).cold, 200);
+}
+
+// Input:  a session whose report is due while a disk reads its record, for three seconds; then one whose record cannot be read for longer than
+//         ten seconds.
+// Output: the data plane does not wait, nor asks at each moment; the report of the first has its time. The second is lost under a name, and its period starts anew.
+#[test]
+fn a_report_is_made_when_a_disk_has_answered() {
+    let (mut plane, faults) = with_faults();
+    for ue in [1, 2] {
+        plane.apply(at(0), &Plan::install(Seid(ue.into()), periodic(ue))).unwrap();
+        assert_eq!(downlink(&mut plane, ue, at(u64::from(ue))), Disposition::Forwarded);
+    }
+    pass(&mut plane, at(3599));
+    assert_eq!(state(&plane).cold, 2);
+    faults.lock().unwrap().reads_wait = true;
+    for now in [at(3600), at(3601), at(3602)] {
+        plane.advance(now);
+        assert!(plane.next_deadline().unwrap() > now);
+    }
+    assert_eq!(reports(&mut plane), []);
+    faults.lock().unwrap().reads_wait = false;
+    plane.advance(at(3603));
+    plane.advance(at(3603));
+    let ends: Vec<_> =
+        reports(&mut plane).iter().map(|(seid, usage)| (*seid, usage.end, usage.triggers)).collect();
+    let perio = UsageReportTrigger::PERIO;
+    assert_eq!(ends, [1, 2].map(|seid| (Seid(seid), at(3600), perio)));
+    pass(&mut plane, at(7100));
+    assert_eq!(state(&plane).cold, 2);
+    plane.apply(at(7100), &Plan::removal(Seid(1))).unwrap();
+    *faults.lock().unwrap() = StoreFaults { reads_fail: true, ..StoreFaults::default() };
+    pass(&mut plane, at(7209));
+    assert_eq!((reports(&mut plane), state(&plane).lost), (vec![], 0));
+    pass(&mut plane, at(7215));
+    assert_eq!((reports(&mut plane), state(&plane).lost, state(&plane).cold), (vec![], 1, 0));
+    *faults.lock().unwrap() = StoreFaults::default();
+    pass(&mut plane, at(10_900));
+    let reports = reports(&mut plane);
+    let [(seid, usage)] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!((*seid, usage.end), (Seid(2), usage.start + HOUR));
+    assert!(usage.start > at(7209) && usage.start < at(7212));
+}
+
+// Input:  a session with a monitoring time in cold storage; the wall clock is set forward.
+// Output: it is loaded when the clock says so, and its thresholds are those behind the monitoring time.
+#[test]
+fn the_wall_clock_loads_a_session() {
+    let (mut plane, _) = with_faults();
+    let wall = |secs: u64| WallTime::from_secs(1_000_000 + secs);
+    plane.set_wall_clock(at(0), WallClock::reading(wall(0), at(0)));
+    let quotas = UsageLimits::default();
+    let rules = with_urr(1, |urr| {
+        urr.monitoring = Some(Monitoring { at: wall(10_000), thresholds: UsageLimits::default(), quotas });
+    });
+    plane.apply(at(0), &Plan::install(Seid(1), rules)).unwrap();
+    assert_eq!(downlink(&mut plane, 1, at(1)), Disposition::Forwarded);
+    pass(&mut plane, at(300));
+    assert!(is_cold(&plane, 1));
+    plane.set_wall_clock(at(300), WallClock::reading(wall(9_000), at(300)));
+    pass(&mut plane, at(1299));
+    assert!(is_cold(&plane, 1));
+    pass(&mut plane, at(1300));
+    assert!(!is_cold(&plane, 1));
+    pass(&mut plane, at(1320));
+    let parts: Vec<_> =
+        reports(&mut plane).iter().map(|(_, usage)| (usage.end, usage.volume.unwrap().downlink)).collect();
+    assert_eq!(parts[0], (at(1300), 28));
+}
