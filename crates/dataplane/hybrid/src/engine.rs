@@ -437,6 +437,26 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         });
     }
 
+    /// Submits a plan of a session whose state is in memory. If the switch does not have the session, the software applies it alone.
+    fn submit_loaded(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
+        let session = plan.session;
+        if !self.switch.has_session(session) {
+            let applied = self.switch.software().apply(now, plan);
+            self.session_changed(now, session);
+            self.switch.software().flush(&mut self.outbox);
+            self.run(now);
+            return Poll::Ready(applied);
+        }
+        let operation = Switch::submit(&mut self.switch, now, plan);
+        self.plans.insert(operation, (id, session));
+        self.run(now);
+        let place = self.applied.iter().position(|(applied, _)| *applied == id);
+        match place.and_then(|place| self.applied.remove(place)) {
+            Some((_, result)) => Poll::Ready(result),
+            None => Poll::Pending,
+        }
+    }
+
     /// What is due before packets: readings, results, moves.
     fn before_packets(&mut self, now: Time) -> Time {
         let now = self.at(now);
@@ -508,33 +528,30 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         Some(self.switch.state())
     }
 
-    /// A plan of a session that the switch does not have is applied by the software alone.
+    /// A plan waits while the software reads the state of its session from a disk, whichever side has the session.
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let now = self.at(now);
         self.run(now);
         self.move_rules(now);
-        let session = plan.session;
-        if !self.switch.has_session(session) {
-            // A plan that waited here for the state of an idle session could be overtaken by the moves of its rules.
-            let applied = self.switch.software().apply(now, plan);
-            self.session_changed(now, session);
-            self.switch.software().flush(&mut self.outbox);
-            self.run(now);
-            return Poll::Ready(applied);
-        }
-        let operation = Switch::submit(&mut self.switch, now, plan);
-        self.plans.insert(operation, (id, session));
-        self.run(now);
-        let place = self.applied.iter().position(|(applied, _)| *applied == id);
-        match place.and_then(|place| self.applied.remove(place)) {
-            Some((_, result)) => Poll::Ready(result),
-            None => Poll::Pending,
+        match self.switch.software().wait_for_state(now, id, plan) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) => self.submit_loaded(now, id, plan),
         }
     }
 
     fn poll_applied(&mut self, now: Time) -> Option<(PlanId, Result<Applied, ApplyError>)> {
         let now = self.at(now);
         self.run(now);
+        while let Some((id, plan, loaded)) = self.switch.software().poll_plan(now) {
+            let applied = match loaded {
+                Ok(()) => self.submit_loaded(now, id, &plan),
+                Err(error) => Poll::Ready(Err(error)),
+            };
+            if let Poll::Ready(applied) = applied {
+                self.applied.push_back((id, applied));
+            }
+        }
         self.applied.pop_front()
     }
 

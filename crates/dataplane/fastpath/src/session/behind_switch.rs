@@ -2,8 +2,9 @@
 //! session has counts of its own.
 
 use std::collections::BTreeSet;
+use std::task::Poll;
 
-use causeway_dataplane::{ApplyError, Ingress, Plan};
+use causeway_dataplane::{ApplyError, Ingress, Plan, PlanId};
 use causeway_model::RuleSet;
 use causeway_slowpath::SlowPath;
 use causeway_slowpath::lease::{CounterReading, Destination, PlanPreview, Software};
@@ -92,7 +93,15 @@ impl Software for FastPath {
     }
 
     fn next_idle_step(&self) -> Option<Time> {
-        self.next_cold_step()
+        self.next_cold_step().into_iter().chain(self.next_plan_end()).min()
+    }
+
+    fn wait_for_state(&mut self, now: Time, id: PlanId, plan: &Plan) -> Poll<Result<(), ApplyError>> {
+        Self::wait_for_state(self, now, id, plan)
+    }
+
+    fn poll_plan(&mut self, now: Time) -> Option<(PlanId, Plan, Result<(), ApplyError>)> {
+        Self::poll_plan(self, now)
     }
 
     fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid> {

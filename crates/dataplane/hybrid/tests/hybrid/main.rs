@@ -2,6 +2,7 @@
 //! does.
 
 mod batches;
+mod cold;
 mod firewall;
 mod order;
 mod parts;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use causeway_cold::ColdStore;
 use causeway_dataplane::{
     Applied, Dataplane, Egress, Event, GtpuEndpoint, Ingress, Network, PacketEngine, Plan, PlanId,
     PollApplied, ReceiveSource, Topology, TransmitQueue,
@@ -124,8 +125,27 @@ impl World {
         let wishes = Script::default();
         let driver = |model| FaultInjector::new(model, chances, LATENESS, seed);
         let placement = placement.unwrap_or_else(|| Box::new(wishes.clone()));
-        let upf = Hybrid::with_driver(local, driver, software(), placement, config).unwrap();
+        let upf = Hybrid::with_driver(local, driver, Box::new(software()), placement, config).unwrap();
         Self::of(if has_batches { upf } else { upf.with_waiting_packets(seed, STAY) }, wishes)
+    }
+}
+
+impl World {
+    /// A world whose software moves sessions without packets for `idle` to a store.
+    pub(crate) fn with_cold_storage(
+        config: Config,
+        timing: Timing,
+        seed: u64,
+        store: Box<dyn ColdStore>,
+        idle: Span,
+    ) -> Self {
+        let local = LocalSwitch::in_front_of_software(&topology(), Limits::default(), timing).unwrap();
+        let wishes = Script::default();
+        let driver = |model| FaultInjector::new(model, FaultRates::default(), LATENESS, seed);
+        let software = software().with_cold_storage(store, idle, |_| {});
+        let placement = Box::new(wishes.clone());
+        let upf = Hybrid::with_driver(local, driver, Box::new(software), placement, config).unwrap();
+        Self::of(upf.with_waiting_packets(seed, STAY), wishes)
     }
 }
 
@@ -141,7 +161,8 @@ impl World<FaultyPart> {
             let mut own = LocalSwitch { program: part.program(), ..local() };
             own.config.number_bits = part.number_bits();
             let wishes = Script::default();
-            let upf = Hybrid::with_driver(own, |_| part, software(), Box::new(wishes.clone()), config);
+            let upf =
+                Hybrid::with_driver(own, |_| part, Box::new(software()), Box::new(wishes.clone()), config);
             Self::of(upf.unwrap().with_waiting_packets(seed, STAY), wishes)
         };
         (0..of).map(part).collect()
@@ -170,8 +191,8 @@ pub(crate) fn topology() -> Topology {
     }
 }
 
-fn software() -> Box<FastPath> {
-    Box::new(FastPath::new(topology(), Limits::default()).unwrap())
+fn software() -> FastPath {
+    FastPath::new(topology(), Limits::default()).unwrap()
 }
 
 impl<D: WithPorts> World<D> {

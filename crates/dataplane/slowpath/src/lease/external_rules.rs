@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::task::Poll;
 
-use causeway_dataplane::{ApplyError, Ingress, PacketEngine, Plan};
+use causeway_dataplane::{ApplyError, Ingress, PacketEngine, Plan, PlanId};
 use causeway_model::{Pdr, RuleSet, Usage};
 use causeway_types::{NetworkInstance, PdrId, Seid, Time, UrrId};
 
@@ -94,8 +95,19 @@ pub trait Software: PacketEngine + std::fmt::Debug + Send {
     /// When the next timer of a GTP-U path expires.
     fn next_path_timer(&self) -> Option<Time>;
 
-    /// When [`causeway_dataplane::Dataplane::advance`] looks for idle sessions next; `None`: it does not.
+    /// When [`causeway_dataplane::Dataplane::advance`] looks for idle sessions next, or a plan that waits is given up; `None`: never.
     fn next_idle_step(&self) -> Option<Time> {
+        None
+    }
+
+    /// Before a plan is applied or previewed: whether the state of its session is in memory. `Pending`: it is being read from a disk, and the plan comes
+    /// from [`Software::poll_plan`]; so does every later plan of the session until then.
+    fn wait_for_state(&mut self, _now: Time, _id: PlanId, _plan: &Plan) -> Poll<Result<(), ApplyError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// The next plan that has waited, which goes on now, or is refused.
+    fn poll_plan(&mut self, _now: Time) -> Option<(PlanId, Plan, Result<(), ApplyError>)> {
         None
     }
 

@@ -94,6 +94,23 @@ fn refused() -> ApplyError {
 impl FastPath {
     /// Submits a plan, which does not wait for a disk in the packet thread.
     pub(crate) fn submit_plan(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
+        self.wait_for_state(now, id, plan).map(|loaded| loaded.and_then(|()| self.apply_plan(now, plan)))
+    }
+
+    /// The next plan that has waited and is applied now, or is given up.
+    pub(crate) fn poll_waiting(&mut self, now: Time) -> Option<Outcome> {
+        let (id, plan, loaded) = self.poll_plan(now)?;
+        Some((id, loaded.and_then(|()| self.apply_plan(now, &plan))))
+    }
+
+    /// Waits until the state of the session of a plan is in memory, and until earlier plans of the session go on. `Pending`: the plan comes from
+    /// [`FastPath::poll_plan`].
+    pub(crate) fn wait_for_state(
+        &mut self,
+        now: Time,
+        id: PlanId,
+        plan: &Plan,
+    ) -> Poll<Result<(), ApplyError>> {
         let seid = plan.session;
         if self.has_waiting_plans(seid) {
             self.wait_with(now, id, plan);
@@ -101,7 +118,7 @@ impl FastPath {
         }
         let loaded = if self.dormant.cold() == 0 { Ok(()) } else { self.activate_cold(now, seid) };
         match loaded {
-            Ok(()) => Poll::Ready(self.apply_plan(now, plan)),
+            Ok(()) => Poll::Ready(Ok(())),
             Err(NotLoaded::Unreadable) => Poll::Ready(Err(refused())),
             Err(NotLoaded::Reading(_)) => {
                 self.wait_with(now, id, plan);
@@ -110,8 +127,8 @@ impl FastPath {
         }
     }
 
-    /// The next plan that has waited and is applied now, or is given up.
-    pub(crate) fn poll_waiting(&mut self, now: Time) -> Option<Outcome> {
+    /// The next plan that has waited, and goes on or is refused now.
+    pub(crate) fn poll_plan(&mut self, now: Time) -> Option<(PlanId, Plan, Result<(), ApplyError>)> {
         self.cold.as_deref().filter(|cold| !cold.waiting.is_empty())?;
         self.end_reads(now);
         while let Some(seid) = self.cold.as_deref_mut()?.waiting.next_ready() {
@@ -120,12 +137,11 @@ impl FastPath {
                 continue;
             }
             let (id, plan) = self.cold.as_deref_mut()?.waiting.take(seid)?;
-            let applied = if loaded.is_ok() { self.apply_plan(now, &plan) } else { Err(refused()) };
-            return Some((id, applied));
+            return Some((id, plan, loaded.map_err(|_| refused())));
         }
         let waiting = &mut self.cold.as_deref_mut()?.waiting;
-        let (id, _) = waiting.take(waiting.overdue(now)?)?;
-        Some((id, Err(refused())))
+        let (id, plan) = waiting.take(waiting.overdue(now)?)?;
+        Some((id, plan, Err(refused())))
     }
 
     /// Activates a session for a plan if it is in cold storage.
