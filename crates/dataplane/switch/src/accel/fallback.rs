@@ -13,7 +13,7 @@
 //! message through the switch: a session that is there comes with it; where none is, one of the control plane begins, which
 //! nobody else can end. Both happen in one pass, and only if the session is still as it was read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use causeway_accel::switch::{Fields, parse};
@@ -60,10 +60,12 @@ pub struct Punted {
     pub session: Option<Box<Adopted>>,
     /// The frame as it came.
     pub frame: Vec<u8>,
-    /// The frame repeats a request that the switch has answered: this is the answer again, and nobody else gets the frame.
+    /// The frame repeats a request that the switch has answered: this is the answer again, and nobody else gets the frame. Of a frame that
+    /// waits, the control plane asks again when its turn comes ([`Fallback::answer`]).
     pub answer: Option<Vec<u8>>,
-    /// The index of a session that the switch began for a late repetition of the establishment of one that has ended: there is none.
-    /// The control plane releases it at once ([`Fallback::ended`]).
+    /// The index of a session that the switch began for a late repetition of the establishment of one that has ended, or of one that has ended
+    /// with a restart of its SMF: there is none. The control plane releases the index when N4 has no other session of this UE
+    /// ([`Fallback::ended`]).
     pub void: Option<u32>,
     /// The frame is a [claim](Fallback::claim) of the control plane: nobody else gets it.
     pub is_claim: bool,
@@ -121,14 +123,16 @@ pub struct Fallback {
     messages: BTreeMap<u16, Fields>,
     /// SMFs by their numbers: host, and address of the Node ID.
     smfs: BTreeMap<u16, [Ipv4Addr; 2]>,
+    /// The numbers that they have now.
+    current: BTreeMap<Ipv4Addr, u16>,
     /// Indexes of the software.
     held: BTreeMap<u32, Held>,
     sequence: u32,
     /// The host and the number under which the control plane claims indexes.
     own: Option<(Ipv4Addr, u16)>,
     claims: u32,
-    /// Indexes that are claimed, of which no state was to be written since.
-    claimed: BTreeSet<u32>,
+    /// Indexes that are claimed, of which no state was to be written since, as they were read before.
+    claimed: BTreeMap<u32, Entry>,
 }
 
 /// An index of the software.
@@ -163,17 +167,20 @@ impl Fallback {
             scratch: Accel::new(config)?,
             messages: BTreeMap::new(),
             smfs: BTreeMap::new(),
+            current: BTreeMap::new(),
             held: BTreeMap::new(),
             sequence: 0,
             own: None,
             claims: 0,
-            claimed: BTreeSet::new(),
+            claimed: BTreeMap::new(),
         })
     }
 
-    /// An SMF has this number in the switch ([`Tables::set_smf`]); its numbers of before stay known, for their sessions may still come.
+    /// An SMF has this number in the switch ([`Tables::set_smf`]). Sessions of its numbers of before have ended for N4, too: what comes of them is
+    /// [void](Punted::void). So the control plane calls this when N4 ends them.
     pub fn set_smf(&mut self, host: Ipv4Addr, node: Ipv4Addr, number: u16) {
         self.smfs.insert(number, [host, node]);
+        self.current.insert(host, number);
     }
 
     /// The control plane claims indexes from this host, which no SMF has. It has this number in the switch, and [`Fallback::claim`] is
@@ -223,26 +230,41 @@ impl Fallback {
         };
         let is_claim = request.as_ref().is_some_and(is_own);
         if let Some(claimed) = entry.take_if(|entry| self.is_own_number(entry.state)) {
-            // The answer to the claim says that the software has the index. Only if that was lost, another claim comes with this.
-            if is_claim {
-                let (generation, session) = (generation(claimed.state), None);
-                self.held.entry(claimed.index).or_insert(Held { generation, session, former: None });
+            // A message has come behind the claim, or another claim: the answer to it may be lost.
+            self.hold_claimed(claimed.index, generation(claimed.state));
+        }
+        let (mut session, mut answer, mut void) = (None, None, None);
+        if let Some(entry) = &entry {
+            let former = former(entry);
+            let late = request.as_ref().zip(former.as_ref());
+            answer = late.and_then(|(request, former)| request.repeats_establishment_of(tables, former));
+            let former = former.filter(|_| answer.is_some());
+            if former.is_some() || self.is_of_before(entry.state) {
+                let index = entry.index;
+                if self.has(index) {
+                    return Err(HandoverError::SecondOwner { index });
+                }
+                let generation = generation(former.unwrap_or(*entry).state);
+                self.held.insert(index, Held { generation, session: None, former });
+                void = Some(index);
+            } else {
+                session = Some(Box::new(self.take(tables, entry)?));
             }
         }
-        let mut session = entry.map(|entry| self.take(tables, &entry)).transpose()?.map(Box::new);
-        let (mut answer, mut void) = (None, None);
-        if let (Some(entry), Some(request)) = (&entry, &request)
-            && let Some(former) = former(entry)
-            && let Some(before) = request.repeats_establishment_of(tables, &former)
-        {
-            (session, answer, void) = (None, Some(before), Some(entry.index));
-            self.held.entry(entry.index).and_modify(|held| held.generation = generation(former.state));
-        } else if let Some(request) = &request {
-            answer = self.repeated(tables, request);
+        if answer.is_none() {
+            answer = request.and_then(|request| self.repeated(tables, &request));
         }
         let frame = [&head[..12], &head[FOLLOWS..HEAD], rest].concat();
         let port = u16::from_be_bytes([head[PORT], head[PORT + 1]]);
         Ok(Punted { port, session, frame, answer, void, is_claim })
+    }
+
+    /// The answer to a message that has waited ([`Punted::frame`]), if it repeats a request that the switch has answered: it may have done so
+    /// since, for a repetition that came behind it. The control plane asks when the message's turn comes, just before N4 gets it.
+    pub fn answer(&self, tables: &Tables, frame: &[u8]) -> Option<Vec<u8>> {
+        let (head, packet) = frame.split_first_chunk::<ETHERNET>()?;
+        let request = Some(packet).filter(|_| head[12..] == IPV4).and_then(Request::of)?;
+        self.repeated(tables, &request)
     }
 
     /// The answer to a request that repeats the last one that the switch has answered for a session of the software, or the establishment or the
@@ -315,10 +337,15 @@ impl Fallback {
         let (host, _) = self.own?;
         let ue = tables.address(read.index)?;
         self.claims = (self.claims + 1) & 0x00ff_ffff;
-        self.claimed.insert(read.index);
         let number = self.claims << 8;
-        if read.is_live() && !self.is_own_number(read.state) {
-            // As from the SMF of the session, with nothing that the switch could do.
+        // Where an earlier claim has changed it, what was read before that counts.
+        let is_changed = self.is_own_number(read.state) || read.state == OF_SOFTWARE;
+        let before = self.claimed.entry(read.index).or_insert(*read);
+        if !is_changed {
+            *before = *read;
+        }
+        if read.is_live() && !self.is_own_number(read.state) && !self.is_of_before(read.state) {
+            // As from the SMF of the session, with nothing that the switch could do. Nobody can name a session of an SMF that has restarted.
             let smf = read.state as u16;
             let [seid, _] = numbers(read.state, smf.into(), read.index);
             let [smf_host, _] = *self.smfs.get(&smf)?;
@@ -352,19 +379,23 @@ impl Fallback {
         if index != read.index || read.is_live() {
             return Err(HandoverError::Frame);
         }
-        // No session has begun since it was read: the last one that was there may be asked for again.
-        let is_next = self::generation(read.state).wrapping_add(1) == generation;
-        let former = Some(*read).filter(|_| is_next);
-        self.claimed.remove(&index);
-        // A message about the UE may have come by the CPU port before the answer.
-        self.held.insert(index, Held { generation, session: None, former });
+        self.hold_claimed(index, generation);
         Ok([OF_SOFTWARE, 0])
+    }
+
+    /// The index of a claim is the software's. The generation is that of the session that began for the claim.
+    fn hold_claimed(&mut self, index: u32, generation: u16) {
+        // No session has begun since it was read: the last one that was there may be asked for again.
+        let is_next = |read: &Entry| self::generation(read.state).wrapping_add(1) == generation;
+        let former = self.claimed.remove(&index).filter(|read| !read.is_live() && is_next(read));
+        self.held.entry(index).or_insert(Held { generation, session: None, former });
     }
 
     /// A claim has come alone, for the switch gives no generation any more to the sessions of this index: the software has it. False: that is
     /// not so, or the index was released since it was claimed.
     pub fn is_used_up(&mut self, read: &Entry) -> bool {
-        let is_it = self.claimed.remove(&read.index) && read.state & (LIVE | OF_SOFTWARE) == OF_SOFTWARE;
+        let is_it =
+            self.claimed.remove(&read.index).is_some() && read.state & (LIVE | OF_SOFTWARE) == OF_SOFTWARE;
         if is_it {
             let held = Held { generation: generation(read.state), session: None, former: None };
             self.held.entry(read.index).or_insert(held);
@@ -375,6 +406,12 @@ impl Fallback {
     /// The session of this state is one of the control plane's.
     fn is_own_number(&self, state: u32) -> bool {
         self.own.is_some_and(|(_, number)| state as u16 == number)
+    }
+
+    /// The session of this state is of an SMF that has restarted since.
+    fn is_of_before(&self, state: u32) -> bool {
+        let number = state as u16;
+        self.smfs.get(&number).is_some_and(|[host, _]| self.current.get(host) != Some(&number))
     }
 
     /// The session whose messages are made again; `None`: one of them is not answered.

@@ -11,6 +11,7 @@ use crate::bmv2::{is_inside, run_inside};
 
 mod chain;
 mod frames;
+mod migration;
 mod random;
 mod software;
 mod switch;

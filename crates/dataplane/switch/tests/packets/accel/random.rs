@@ -475,7 +475,9 @@ impl World {
                 }
                 if self.software.is_some() {
                     self.take_places(octets);
-                    self.software.iter_mut().for_each(|it| it.request(from, octets, taken.answer.clone()));
+                    if let Some(software) = &mut self.software {
+                        software.request(from, octets, taken.answer);
+                    }
                     self.release_places();
                 }
             }

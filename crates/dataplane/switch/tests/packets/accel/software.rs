@@ -15,7 +15,7 @@ use causeway_pfcp::{
     RawIes, RecoveryTimeStamp,
 };
 use causeway_slowpath::{Limits, SlowPath};
-use causeway_switch::accel::{FIRST_TEID, SEIDS};
+use causeway_switch::accel::{Direction, FIRST_TEID, SEIDS};
 use causeway_types::{DualIp, FSeid, NetworkInstance, NodeId, NtpSeconds, Seid, Span, Time};
 
 use super::frames::{GNB, SERVER, g_pdu, ie, ipv4, message, udp};
@@ -115,6 +115,14 @@ impl Side {
         self.sent.remove(at).map(|(_, bytes)| bytes)
     }
 
+    /// The requests of N4 since the last time, without their sequence numbers.
+    fn reports(&mut self) -> Vec<Vec<u8>> {
+        let is_request = |(_, octets): &(_, Vec<u8>)| octets.get(1) == Some(&56);
+        let mut reports: Vec<_> = std::mem::take(&mut self.sent).into_iter().filter(is_request).collect();
+        reports.iter_mut().filter_map(|(_, octets)| octets.get_mut(12..15)).for_each(|number| number.fill(0));
+        reports.into_iter().map(|(_, octets)| octets).collect()
+    }
+
     /// A packet: what becomes of it, and what has left.
     fn packet(
         &mut self,
@@ -146,6 +154,9 @@ pub(super) struct Software {
     /// By the SEID, and by the TEID, that the SMF knows: those of `whole`.
     seids: BTreeMap<u64, u64>,
     teids: BTreeMap<u32, u32>,
+    /// Sessions of `whole`: their UE addresses, and the SEID that the SMF knows.
+    there: BTreeMap<Seid, BTreeSet<Ipv4Addr>>,
+    pub(super) alive: BTreeMap<Seid, u64>,
     /// Sessions of the software, by the SEID that the SMF knows.
     pub(super) sessions: BTreeMap<u64, Live>,
     /// Requests that the switch has answered; those of them that N4 can repeat.
@@ -154,6 +165,8 @@ pub(super) struct Software {
     /// By session of the software, the UE addresses; when an index is free again.
     ues: BTreeMap<Seid, BTreeSet<Ipv4Addr>>,
     resting: VecDeque<(Time, Ipv4Addr)>,
+    /// What both slow paths have sent by changes of rules, such as buffered packets.
+    pub(super) flushed: Vec<Vec<u8>>,
     packets: u32,
     /// Sequence number of the last setup.
     setups: u32,
@@ -188,6 +201,9 @@ impl Software {
             whole: Side::new(endpoints, *capabilities, None),
             seids: BTreeMap::new(),
             teids: BTreeMap::new(),
+            there: BTreeMap::new(),
+            alive: BTreeMap::new(),
+            flushed: Vec::new(),
             sessions: BTreeMap::new(),
             of_switch: BTreeSet::new(),
             known: BTreeSet::new(),
@@ -221,7 +237,7 @@ impl Software {
         }
         self.setups += 1;
         self.associate(number, self.setups);
-        (0..60).for_each(|_| self.pass());
+        (0..60).for_each(|_| self.advance(self.now));
         for side in [&self.own, &self.whole] {
             let of_smf = side.n4.sessions().filter(|view| view.cp.addr.contains(smf(number).into())).count();
             assert_eq!(of_smf, 0, "the sessions of a restarted SMF end");
@@ -231,8 +247,12 @@ impl Software {
 
     /// The time of a message passes.
     pub(super) fn pass(&mut self) {
-        self.now = self.now + STEP;
-        let now = self.now;
+        self.advance(self.now + STEP);
+    }
+
+    /// It is that time.
+    pub(super) fn advance(&mut self, now: Time) {
+        self.now = now;
         self.own.pass(now);
         self.whole.pass(now);
         self.follow();
@@ -277,8 +297,13 @@ impl Software {
         self.follow();
     }
 
-    /// A request that the switch gives to the software; `repeated`: the answer that it had from the switch, as the software knows it.
-    pub(super) fn request(&mut self, from: SocketAddrV4, octets: &[u8], repeated: Option<Vec<u8>>) {
+    /// A request that the switch gives to the software; `repeated`: the answer that it had from the switch, as the software knows it. Returns the answer.
+    pub(super) fn request(
+        &mut self,
+        from: SocketAddrV4,
+        octets: &[u8],
+        repeated: Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
         let translated = self.for_whole(octets);
         let is_forgotten =
             self.of_switch.contains(octets) && !self.known.contains(octets) && repeated.is_none();
@@ -294,7 +319,10 @@ impl Software {
         };
         self.counts.forgotten += u32::from(is_forgotten);
         assert_eq!(answer.is_some(), of_whole.is_some(), "{octets:02x?}");
-        let (Some(answer), Some(mut of_whole)) = (answer, of_whole) else { return self.follow() };
+        let (Some(answer), Some(mut of_whole)) = (answer, of_whole) else {
+            self.follow();
+            return None;
+        };
         self.counts.answered += 1;
         let is_accepted = answer.windows(5).any(|ie| ie == [0, 19, 0, 1, 1]);
         self.counts.accepted += u32::from(is_accepted);
@@ -304,6 +332,7 @@ impl Software {
             self.established(from, octets, &answer);
         }
         self.follow();
+        Some(answer)
     }
 
     fn established(&mut self, from: SocketAddrV4, octets: &[u8], answer: &[u8]) {
@@ -331,6 +360,9 @@ impl Software {
         let (seid_at, teids_at) = places(of_whole);
         if let (Some(here), Some(there), Some(at)) = (seid, seid_there, seid_at) {
             self.seids.insert(here, there);
+            if self.whole.n4.session(Seid(there)).is_some() {
+                self.alive.insert(Seid(there), here);
+            }
             of_whole[at..at + 8].copy_from_slice(&here.to_be_bytes());
         }
         assert_eq!(teids.len(), teids_there.len());
@@ -342,8 +374,20 @@ impl Software {
 
     /// Follows what N4 behind the switch has changed, and compares what both slow paths have sent by that, such as buffered packets.
     fn follow(&mut self) {
-        assert_eq!(std::mem::take(&mut self.own.left), std::mem::take(&mut self.whole.left));
-        self.whole.changed.clear();
+        let left = std::mem::take(&mut self.own.left);
+        assert_eq!(left, std::mem::take(&mut self.whole.left));
+        self.flushed.extend(left.into_iter().map(|(_, packet)| packet));
+        let [own, whole] = [&mut self.own, &mut self.whole].map(Side::reports);
+        assert_eq!(own, whole, "reports");
+        for seid in std::mem::take(&mut self.whole.changed) {
+            match self.whole.n4.session(seid) {
+                Some(view) => _ = self.there.insert(seid, ues_of(&view.rules())),
+                None => {
+                    self.there.remove(&seid);
+                    self.alive.remove(&seid);
+                }
+            }
+        }
         for seid in std::mem::take(&mut self.own.changed) {
             let now: BTreeSet<Ipv4Addr> = match self.own.n4.session(seid) {
                 Some(view) => ues_of(&view.rules()),
@@ -440,6 +484,104 @@ impl Software {
     }
 }
 
+/// A numbered packet of a UE, or to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbered {
+    pub(super) ue: Ipv4Addr,
+    pub(super) direction: Direction,
+    /// Uplink: the TEID that the gNB knows, and the QFI.
+    pub(super) teid: u32,
+    pub(super) qfi: u8,
+    pub(super) number: u32,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// It leaves: in this tunnel with this QFI, or without one.
+    Left(Option<(u32, Ipv4Addr, u8)>),
+    Buffered,
+    Dropped,
+}
+
+impl Fate {
+    fn of((disposition, left): (Disposition, Vec<(Egress, Vec<u8>)>)) -> Self {
+        match (disposition, left.first()) {
+            (Disposition::Forwarded, Some((Egress::Gtpu { peer, .. }, octets))) => {
+                let teid = u32::from_be_bytes(octets[4..8].try_into().unwrap());
+                let qfi = if octets[0] & 4 != 0 { octets[14] & 63 } else { 0 };
+                Self::Left(Some((teid, ipv4_of(*peer), qfi)))
+            }
+            (Disposition::Forwarded, Some(_)) => Self::Left(None),
+            (Disposition::Buffered, _) => Self::Buffered,
+            _ => Self::Dropped,
+        }
+    }
+}
+
+/// Single packets, numbered, and the end of a world.
+impl Software {
+    fn numbered(&self, packet: &Numbered, of_whole: bool) -> (Ingress, Vec<u8>) {
+        let payload = udp(1000, 2000, &packet.number.to_be_bytes());
+        match packet.direction {
+            Direction::Uplink => {
+                let there = self.teids.get(&packet.teid).copied().filter(|_| of_whole);
+                let peer = SocketAddr::from((GNB, 2152));
+                let ingress = Ingress::Gtpu { local: N3.into(), peer, tos: 0, hops: None };
+                let inner = ipv4(packet.ue, SERVER, 17, &payload);
+                (ingress, g_pdu(there.unwrap_or(packet.teid), packet.qfi, &inner))
+            }
+            Direction::Downlink => {
+                let ingress = Ingress::Ip { network: NetworkInstance::new("internet") };
+                (ingress, ipv4(SERVER, packet.ue, 17, &payload))
+            }
+        }
+    }
+
+    /// What becomes of a packet where all sessions are.
+    pub(super) fn fate_in_whole(&mut self, packet: &Numbered) -> Fate {
+        let (ingress, octets) = self.numbered(packet, true);
+        Fate::of(self.whole.packet(self.now, &ingress, &octets))
+    }
+
+    /// What becomes of a packet that the software has, the same in both.
+    pub(super) fn fate(&mut self, packet: &Numbered, was_known: bool) -> Fate {
+        let (ingress, octets) = self.numbered(packet, false);
+        let fate = Fate::of(self.own.packet(self.now, &ingress, &octets));
+        // Of a UE without a session, when it came.
+        if was_known || fate != Fate::Dropped {
+            assert_eq!(fate, self.fate_in_whole(packet), "{packet:?}");
+        }
+        self.follow();
+        fate
+    }
+
+    /// A session has this UE.
+    pub(super) fn knows(&self, ue: Ipv4Addr) -> bool {
+        self.there.values().any(|ues| ues.contains(&ue))
+    }
+
+    /// A session of the software has this UE.
+    pub(super) fn has(&self, ue: Ipv4Addr) -> bool {
+        self.ues.values().any(|ues| ues.contains(&ue))
+    }
+
+    /// N4 behind the switch has the session.
+    pub(super) fn owns(&self, seid: u64) -> bool {
+        self.own.n4.session(Seid(seid)).is_some()
+    }
+
+    /// All sessions are the software's, with the rules of those where all are.
+    pub(super) fn assert_equal(&self) {
+        assert_eq!(self.own.n4.session_count(), self.whole.n4.session_count());
+        assert_eq!(self.alive.len(), self.whole.n4.session_count());
+        for (there, here) in &self.alive {
+            let of = |n4: &N4, seid| n4.session(seid).expect("it is there").rules().into_owned();
+            assert_eq!(renamed(of(&self.own.n4, Seid(*here)), &self.teids), of(&self.whole.n4, *there));
+        }
+    }
+}
+
 /// UE addresses in the PDRs of a session.
 fn ues_of(rules: &RuleSet) -> BTreeSet<Ipv4Addr> {
     rules.pdrs.values().filter_map(|pdr| pdr.pdi.ue?.v4).collect()
@@ -481,7 +623,7 @@ fn places(response: &[u8]) -> (Option<usize>, Vec<usize>) {
 }
 
 /// The UPF's SEID and the TEIDs in a response.
-fn numbers_of(response: &[u8]) -> (Option<u64>, Vec<u32>) {
+pub(super) fn numbers_of(response: &[u8]) -> (Option<u64>, Vec<u32>) {
     let (seid, teids) = places(response);
     let teid = |at: usize| u32::from_be_bytes(response[at..at + 4].try_into().unwrap());
     let seid = seid.map(|at| u64::from_be_bytes(response[at..at + 8].try_into().unwrap()));
