@@ -311,25 +311,29 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
             meta.is_cp_low : ternary;
             meta.has_peer : ternary;
             meta.action_in : ternary;
-            meta.downlink_policy : ternary;
+            meta.downlink_action : ternary;
         }
         actions = { answer_established; answer_modified; answer_deleted; to_software; adopt_named; adopt_begun; adopt_found; }
         const default_action = to_software();
         const entries = {
-            // op, expected, before, smf, last, goes, origin, cp, cp, has_peer, action, downlink
+            // op, expected, before, smf, last, goes, origin, cp, cp, has_peer, action, action before
             (OP_ESTABLISH, _, 0x7fff0000 &&& 0xffff0000, _, _, _, _, _, _, _, _, _) : to_software();
             // The request that established the session before this one: it was late, and the software ends what it began.
             (OP_ESTABLISH, _, 0 &&& 0x80000000, _, _, _, 0, _, _, _, _, _) : adopt_begun();
             (OP_ESTABLISH, _, 0 &&& 0x80000000, _, _, _, _, _, _, _, _, _) : answer_established();
             (OP_ESTABLISH, _, 0x80000000 &&& 0x80000000, 0 &&& 0xffff, _, _, 0, 1, 1, _, _, _) : answer_established();
             (OP_ESTABLISH, _, 0x80000000 &&& 0x80000000, _, _, _, _, _, _, _, _, _) : adopt_found();
-            (OP_CREATE, 1, _, _, SAME, _, _, _, _, _, _, _) : answer_modified();
-            (OP_UPDATE, 1, _, _, SAME, _, _, _, _, _, _, _) : answer_modified();
+            // The last one once more is answered if it was made: it may be noted only, and on its way to its second pass.
+            (_, 1, _, _, SAME, 5, _, _, _, 0, 1, _) : adopt_named(SECOND_ADOPT_NOTED);
+            (_, 1, _, _, SAME, 5, _, _, _, _, _, _) : answer_modified();
+            (_, 1, _, _, SAME, 6, _, _, _, _, _, 0) : adopt_named(SECOND_ADOPT_NOTED);
+            (_, 1, _, _, SAME, 6, _, _, _, _, _, _) : answer_modified();
+            (OP_CREATE, 1, _, _, SAME, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT_NOTED);
+            (OP_UPDATE, 1, _, _, SAME, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT_NOTED);
             (_, 1, _, _, LATER, 1, _, _, _, _, _, _) : answer_modified();
             (_, 1, _, _, LATER, 2, _, _, _, _, _, _) : answer_modified();
             (_, 1, _, _, LATER, 3, _, _, _, 0, 1, _) : adopt_named(SECOND_ADOPT_NOTED);
             (_, 1, _, _, LATER, 3, _, _, _, _, _, _) : answer_modified();
-            (OP_CREATE, 1, _, _, LATER, _, _, _, _, _, _, 0) : adopt_named(SECOND_ADOPT_UNMADE);
             (OP_CREATE, 1, _, _, LATER, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT_NOTED);
             (OP_UPDATE, 1, _, _, LATER, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT_NOTED);
             (OP_CREATE, 1, _, _, _, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT);
@@ -338,7 +342,7 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
             (OP_DELETE, 0, _, _, SAME, _, _, _, _, _, _, _) : answer_deleted();
             (OP_LOOK, 1, _, _, _, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT);
         }
-        size = 19;
+        size = 22;
     }
 
     @hidden

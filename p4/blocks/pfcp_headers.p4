@@ -69,12 +69,10 @@ const bit<8> PFCP_DELETE = 54;
 // A bit of the flags there: the entry of the session stands behind the header.
 #define PUNT_HAS_ENTRY 2
 
-// What a second pass is for: the message alone; its session with it; the same where the message is already noted in the session; and where the
-// session's downlink is the one that the message was to make, and did not.
+// What a second pass is for: the message alone; its session with it; the same where the message is already noted in the session.
 #define SECOND_PLAIN 0x01000000
 #define SECOND_ADOPT 0x02000000
 #define SECOND_ADOPT_NOTED 0x03000000
-#define SECOND_ADOPT_UNMADE 0x07000000
 
 #ifdef CHAIN
 // It is answered when the standby has its session.

@@ -909,10 +909,11 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (OP_ESTABLISH, _, 0x7fff0000 &&& 0x7fff0000, _) : read_downlink_far();
             (OP_ESTABLISH, _, HAS_BEGUN, _) : begin_downlink_far();
             (OP_CREATE, 1, _, 0x80000000 &&& 0x80000000) : add_downlink_far();
+            (OP_CREATE, 1, _, 0) : match_downlink_far();
             (OP_UPDATE, _, _, _) : match_downlink_far();
             (_, _, _, _) : read_downlink_far();
         }
-        size = 5 REPLICATE_ROWS;
+        size = 6 REPLICATE_ROWS;
     }
 
     // Changes that a session with these policies may have: `action` of its downlink, 1 forwards, 2 drops, 0 stays.
@@ -943,7 +944,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.origin_difference = meta.origin ^ meta.request;
     }
 
-    // Whether the change is made: 1 so; 2 with a new tunnel of the gNB; 0 not.
+    // Whether the change is made: 1 so; 2 with a new tunnel of the gNB; 3 so, where a downlink is; 0 not. 5 and 6: of the last message once more, that
+    // it was right for the session; 6: if the downlink is made.
     @hidden
     action go(bit<8> how) {
         meta.goes = how;
@@ -976,8 +978,12 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_NO_PEER, _, 1) : go(3);
             (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_NO_CP, _, _, PFCP_HAS_PEER, _, 1) : go(2);
             (OP_UPDATE, 1, 0x80000000 &&& 0x80000000, 1, PFCP_HAS_CP, 1, 1, PFCP_HAS_PEER, _, 1) : go(2);
+            (OP_UPDATE, 1, 0, 1, PFCP_NO_CP, _, _, _, _, 1) : go(5);
+            (OP_UPDATE, 1, 0, 1, PFCP_HAS_CP, 1, 1, _, _, 1) : go(5);
+            (OP_CREATE, 1, 0, _, PFCP_NO_CP, _, _, _, 0, 1) : go(6);
+            (OP_CREATE, 1, 0, _, PFCP_HAS_CP, 1, 1, _, 0, 1) : go(6);
         }
-        size = 10 REPLICATE_ROWS;
+        size = 12 REPLICATE_ROWS;
     }
 
     // The tunnel of the gNB, and whether there is one: as long as the downlink's policy is not 0.
@@ -1022,7 +1028,7 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         result = cell;
     )
 
-    // 1: packets to the UE are forwarded; 2: they are dropped.
+    // 1: packets to the UE are forwarded; 2: they are dropped; 0: the downlink is not made.
     @id(160)
     REGISTER(downlink_actions, SIZE_SESSIONS, session_t, bit<8>)
 
@@ -1128,10 +1134,13 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
 
     REPLICATED(downlink_actions, action, bit<8>, downlink_action, meta.downlink_action)
 
-    // A downlink that is to forward needs a tunnel: without one nothing is written, and the software has the session.
+    // A session begins without an action, for its downlink is not made. One that is to forward needs a tunnel: without one nothing is written, and the
+    // software has the session.
     @hidden
     table downlink_action_words {
         key = {
+            meta.op : ternary;
+            meta.before : ternary;
             meta.goes : ternary;
             meta.action_in : ternary;
             meta.has_peer : ternary;
@@ -1139,15 +1148,17 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         actions = { write_action; read_action; REPLICATE_ACTION(action) NoAction; }
         const default_action = NoAction();
         const entries = {
-            REPLICATE_ROW((GOES_REPLICA, _, _) : replicate_action();)
-            (1, 2, _) : write_action();
-            (2, 1, _) : write_action();
-            (2, 2, _) : write_action();
-            (3, 1, 1) : write_action();
-            (3, 2, _) : write_action();
-            (_, _, _) : read_action();
+            REPLICATE_ROW((_, _, GOES_REPLICA, _, _) : replicate_action();)
+            (OP_ESTABLISH, 0x7fff0000 &&& 0x7fff0000, _, _, _) : read_action();
+            (OP_ESTABLISH, HAS_BEGUN, _, _, _) : write_action();
+            (_, _, 1, 2, _) : write_action();
+            (_, _, 2, 1, _) : write_action();
+            (_, _, 2, 2, _) : write_action();
+            (_, _, 3, 1, 1) : write_action();
+            (_, _, 3, 2, _) : write_action();
+            (_, _, _, _, _) : read_action();
         }
-        size = 6 REPLICATE_ROWS;
+        size = 8 REPLICATE_ROWS;
     }
 
     // What user packets are asked: uplink by policy and QFI; downlink by both policies, for the first one has the QER.

@@ -11,8 +11,6 @@ pub struct Entry {
     pub state: u32,
     /// The message with which it comes is already noted as the last one of the session, and was not answered.
     pub is_noted: bool,
-    /// That message was to make the downlink: policy and FAR are its, and the session has no downlink.
-    pub is_unmade: bool,
     /// The SMF's SEID.
     pub cp: u64,
     /// The request that established it: sequence number and eight bits of a digest.
@@ -21,20 +19,19 @@ pub struct Entry {
     pub last: u32,
     /// The policy that established it.
     pub uplink_policy: u16,
-    /// The policy of its downlink; 0: it has none.
+    /// The policy of its downlink, or of the message that was to make it; 0: there was none.
     pub downlink_policy: u16,
     /// The last halves of the IDs of the uplink's FAR and of the downlink's; 0: it has none. The first halves are the policies'.
     pub fars: [u16; 2],
-    /// 1: packets to the UE are forwarded; 2: they are dropped.
+    /// 1: packets to the UE are forwarded; 2: they are dropped; 0: the session has no downlink.
     pub downlink_action: u8,
     /// The tunnel of the gNB, if there is one.
     pub peer: Option<(u32, Ipv4Addr)>,
 }
 
-/// What a second pass is for: the session goes with the message; it is noted; its downlink is not made.
+/// What a second pass is for: the session goes with the message; it is noted.
 const ADOPT: u32 = 0x0200_0000;
 const NOTED: u32 = 0x0100_0000;
-const UNMADE: u32 = 0x0400_0000;
 
 impl Entry {
     /// The switch has the session; otherwise it had it last.
@@ -47,7 +44,7 @@ impl Entry {
 
     /// The octets in front of a message (`session_entry_h` of `p4/blocks/pfcp_headers.p4`), in network byte order.
     pub fn encode(&self) -> [u8; Self::LEN] {
-        let what = ADOPT | if self.is_noted { NOTED } else { 0 } | if self.is_unmade { UNMADE } else { 0 };
+        let what = ADOPT | if self.is_noted { NOTED } else { 0 };
         let (teid, peer) = self.peer.unwrap_or((0, Ipv4Addr::UNSPECIFIED));
         let words = [
             what | self.index,
@@ -80,19 +77,17 @@ impl Entry {
     pub fn decode(octets: &[u8; Self::LEN]) -> Self {
         let word = |at: usize| octets[at..at + 4].iter().fold(0, |word, octet| word << 8 | u32::from(*octet));
         let half = |at: usize| u16::from(octets[at]) << 8 | u16::from(octets[at + 1]);
-        let (what, downlink_policy) = (word(0), half(34));
-        let is_unmade = what & UNMADE != 0;
-        let has_peer = octets[41] == 1 && downlink_policy != 0 && !is_unmade;
+        let what = word(0);
+        let has_peer = octets[41] == 1 && octets[40] != 0;
         Self {
             index: what & 0x1_ffff,
             state: word(4),
             is_noted: what & NOTED != 0,
-            is_unmade,
             cp: u64::from(word(8)) << 32 | u64::from(word(12)),
             origin: word(16),
             last: word(20),
             uplink_policy: half(32),
-            downlink_policy,
+            downlink_policy: half(34),
             fars: [half(36), half(38)],
             downlink_action: octets[40],
             peer: Some((word(24), word(28).into())).filter(|_| has_peer),

@@ -23,7 +23,7 @@ use causeway_packet::{IpProtocol, Ipv4, Udp};
 use causeway_types::{Seid, Teid, Time};
 use thiserror::Error;
 
-use super::{Entry, LIVE, OF_SOFTWARE, Tables, accepted, finished, numbers};
+use super::{Entry, LIVE, OF_SOFTWARE, Op, Policy, Tables, accepted, finished, numbers};
 
 /// EtherType of frames of the CPU port, and the code of what this module is for (`p4/README.md`).
 const ETHERTYPE_CPU: [u8; 2] = [0x88, 0xb5];
@@ -150,8 +150,8 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     seid: [u32; 2],
-    cp: [u32; 2],
-    /// Number and digest of the last modification that the switch has answered.
+    entry: Entry,
+    /// Number and digest of the last modification that the switch has noted, unless the session came with it.
     last: Option<u32>,
 }
 
@@ -280,9 +280,11 @@ impl Fallback {
             let cp = [(former.cp >> 32) as u32, former.cp as u32];
             return is_it.then(|| accepted(55, request.number, cp));
         }
-        let Taken { seid, cp, last } = held.session?;
+        let Taken { seid, entry, last } = held.session?;
         let is_it = request.message == 52 && request.seid == seid && Some(request.word(tables)) == last;
-        is_it.then(|| accepted(53, request.number, cp))
+        // One that came between both passes of the message with which the session came may be noted, and not made.
+        let is_made = is_it && request.is_made(tables, &entry);
+        is_made.then(|| accepted(53, request.number, [(entry.cp >> 32) as u32, entry.cp as u32]))
     }
 
     /// The software takes a session over, of which this is the entry.
@@ -302,10 +304,9 @@ impl Fallback {
             fields.cloned().ok_or(HandoverError::Policy { index, policy })
         };
         let first = message(entry.uplink_policy)?;
-        let has_downlink = entry.downlink_policy != 0 && !entry.is_unmade;
+        let has_downlink = entry.downlink_action != 0;
         let second = has_downlink.then(|| message(entry.downlink_policy)).transpose()?;
         let [seid, teid] = numbers(entry.state, number.into(), index);
-        let cp = [(entry.cp >> 32) as u32, entry.cp as u32];
         let answered = of_session(first.clone(), entry, ue, entry.fars[0]);
         let answer = tables.established(entry.origin & !0xff, &answered, [seid, teid], index);
         let mut adopted =
@@ -323,7 +324,7 @@ impl Fallback {
         adopted.answers = vec![answer];
         adopted.seid = Seid(u64::from(seid) << 32 | u64::from(index));
         let last = Some(entry.last).filter(|last| !entry.is_noted && *last != entry.origin);
-        let session = Some(Taken { seid: [seid, index], cp, last });
+        let session = Some(Taken { seid: [seid, index], entry: *entry, last });
         self.held.insert(index, Held { generation: generation(entry.state), session, former: None });
         Ok(adopted)
     }
@@ -500,6 +501,25 @@ impl<'a> Request<'a> {
     fn word(&self, tables: &Tables) -> u32 {
         let digest = tables.digest(self.from, self.message, self.seid, &parse(self.ies).fields);
         self.number ^ u32::from(digest)
+    }
+
+    /// The session has what this modification asks for.
+    fn is_made(&self, tables: &Tables, entry: &Entry) -> bool {
+        let fields = parse(self.ies).fields;
+        let [cp_high, cp_low, teid, peer] =
+            ["cp_high", "cp_low", "peer_teid", "peer"].map(|name| fields.get(name) as u32);
+        let cp = u64::from(cp_high) << 32 | u64::from(cp_low);
+        let is_cp = fields.form("form_cp") == 0 || cp == entry.cp;
+        let is_peer = fields.form("form_peer") == 0 || entry.peer == Some((teid, peer.into()));
+        let is_action = match fields.get("apply_action") {
+            2 => entry.downlink_action == 1,
+            1 => entry.downlink_action == 2,
+            _ => entry.downlink_action != 0,
+        };
+        let policy = tables.policy(self.message, (self.ies.len() + HEADER - 4) as u8, &fields);
+        let has_made = |policy: Policy| policy.op == Op::Update || policy.number == entry.downlink_policy;
+        let is_far = fields.get("far_id") as u16 == entry.fars[1];
+        is_cp && is_peer && is_action && is_far && policy.is_some_and(has_made)
     }
 
     /// The answer to the establishment of the last session of an index, if this is that request once more.

@@ -89,13 +89,17 @@ pub struct Second {
     /// The session that becomes the software's, and the state that is expected of it.
     session: Option<(u32, u32)>,
     is_noted: bool,
-    is_unmade: bool,
 }
 
 impl Second {
     /// The message alone, or with a session.
     const fn of(session: Option<(u32, u32)>) -> Self {
-        Self { session, is_noted: false, is_unmade: false }
+        Self { session, is_noted: false }
+    }
+
+    /// The message is noted as the last one of its session, and not answered.
+    pub const fn is_noted(&self) -> bool {
+        self.is_noted
     }
 }
 
@@ -259,6 +263,7 @@ impl Sessions {
             let _far = state.access(&actions.set_uplink_far, index, [request.far(), 0])?;
             let _far = state.access(&actions.set_downlink_far, index, [0; 2])?;
             let _cp_low = state.access(&actions.set_cp_low, index, [cp[1], 0])?;
+            let _action = state.access(&actions.set_action, index, [0; 2])?;
             if state.access(&actions.set_origin, index, word)? == request.word {
                 return to(Some((index, begun)));
             }
@@ -288,7 +293,7 @@ impl Sessions {
     ) -> Result<First, RegisterError> {
         let actions = &self.actions;
         let expected = expected(request.seid, smf);
-        let to = |is_noted| Second { is_noted, ..Second::of(Some((index, expected))) };
+        let to = |is_noted| Second { session: Some((index, expected)), is_noted };
         if state.access(&actions.compare_state, index, [expected, 0])? != 1 {
             return Ok(First::Second(Second::of(None)));
         }
@@ -309,28 +314,43 @@ impl Sessions {
         let action = if create { &actions.create_downlink } else { &actions.get_downlink };
         let downlink = state.access(action, index, [policy.number.into(), 0])?;
         let far = [request.far(), 0];
-        let (is_far_right, far_action) = if policy.op == Op::Create {
-            let is_uplink = state.access(&actions.compare_uplink_far, index, far)? == 1;
-            let action = if create { &actions.create_downlink_far } else { &actions.get_downlink_far };
-            (!is_uplink, action)
-        } else {
-            (true, &actions.compare_downlink_far)
+        let (is_far_right, far_action) = match policy.op {
+            Op::Create => {
+                let is_uplink = state.access(&actions.compare_uplink_far, index, far)? == 1;
+                let action = match (create, difference) {
+                    (true, _) => &actions.create_downlink_far,
+                    (_, 0) => &actions.compare_downlink_far,
+                    _ => &actions.get_downlink_far,
+                };
+                (!is_uplink, action)
+            }
+            _ => (true, &actions.compare_downlink_far),
         };
         let of_downlink = state.access(far_action, index, far)?;
-        let is_far_right = is_far_right && (policy.op == Op::Create || of_downlink == 1);
+        let is_compared = policy.op != Op::Create || difference == 0;
+        let is_far_right = is_far_right && (!is_compared || of_downlink == 1);
         if has_cp {
             is_cp &= state.access(&actions.compare_cp_low, index, [said[1], 0])? == 1;
         } else {
             cp[1] = state.access(&actions.get_cp_low, index, [0; 2])?;
         }
-        if difference == 0 {
-            return Ok(First::answered(accepted(53, request.number, cp), index, expected));
-        }
         let change = self.tables.change(uplink as u16, downlink as u16, policy.number);
+        if difference == 0 {
+            // The last one again: it may be noted only, and on its way to its second pass.
+            let has_peer = state.access(&actions.get_has_peer, index, [0; 2])? == 1;
+            let action = state.access(&actions.get_action, index, [0; 2])?;
+            let is_made = match policy.op {
+                Op::Create => action != 0,
+                _ => change.is_some_and(|change| change.downlink_action != 1 || has_peer),
+            };
+            if is_made && is_cp && is_far_right {
+                return Ok(First::answered(accepted(53, request.number, cp), index, expected));
+            }
+            return Ok(First::Second(to(true)));
+        }
         let change = change.filter(|_| is_later && is_cp && is_far_right);
         let Some(SessionChange { downlink_action }) = change else {
-            let is_unmade = policy.op == Op::Create && is_later && downlink == 0;
-            return Ok(First::Second(Second { is_unmade, ..to(is_later) }));
+            return Ok(First::Second(to(is_later)));
         };
         let (has_peer, peer_teid, peer) =
             (policy.has_peer, request.fields.get("peer_teid") as u32, request.fields.get("peer") as u32);
@@ -389,12 +409,11 @@ impl Sessions {
             return Ok(None);
         }
         let cells = self.cells(state, index, expected)?;
-        let has_peer = cells.has_peer == 1 && cells.policies[1] != 0 && !second.is_unmade;
+        let has_peer = cells.has_peer == 1 && cells.downlink_action != 0;
         Ok(Some(Entry {
             index,
             state: expected,
             is_noted: second.is_noted,
-            is_unmade: second.is_unmade,
             cp: u64::from(cells.cp[0]) << 32 | u64::from(cells.cp[1]),
             origin: cells.origin,
             last: cells.last,
@@ -477,20 +496,19 @@ impl Sessions {
         let actions = &self.actions;
         let cell = |action: &RegisterAction| Some(state.register(action.register(), index)?[0]);
         let peer = (cell(&actions.get_peer_teid)?, Ipv4Addr::from(cell(&actions.get_peer_host)?));
-        let downlink_policy = cell(&actions.get_downlink)? as u16;
+        let downlink_action = cell(&actions.get_action)? as u8;
         Some(Entry {
             index,
             state: cell(&actions.begin_session)?,
             is_noted: false,
-            is_unmade: false,
             cp: u64::from(cell(&actions.get_cp_high)?) << 32 | u64::from(cell(&actions.get_cp_low)?),
             origin: cell(&actions.get_origin)?,
             last: cell(&actions.read_request)?,
             uplink_policy: cell(&actions.get_uplink)? as u16,
-            downlink_policy,
+            downlink_policy: cell(&actions.get_downlink)? as u16,
             fars: [cell(&actions.get_uplink_far)? as u16, cell(&actions.get_downlink_far)? as u16],
-            downlink_action: cell(&actions.get_action)? as u8,
-            peer: Some(peer).filter(|_| cell(&actions.get_has_peer) == Some(1) && downlink_policy != 0),
+            downlink_action,
+            peer: Some(peer).filter(|_| cell(&actions.get_has_peer) == Some(1) && downlink_action != 0),
         })
     }
 

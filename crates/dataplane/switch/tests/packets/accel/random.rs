@@ -975,9 +975,9 @@ fn what_the_software_cannot_take_has_a_name() {
     refuses(&other(&|entry| entry.state ^= 0x10), HandoverError::Smf { index, number: 0x11 });
     refuses(&other(&|entry| entry.index = far), HandoverError::Place { index: far });
     refuses(&other(&|entry| entry.uplink_policy = 99), HandoverError::Policy { index, policy: 99 });
-    refuses(&other(&|entry| entry.downlink_policy = 98), HandoverError::Policy { index, policy: 98 });
-    let uplink = entry.uplink_policy;
-    refuses(&other(&|entry| entry.downlink_policy = uplink), HandoverError::Rules { index });
+    let with_downlink = |policy| other(&|entry| (entry.downlink_policy, entry.downlink_action) = (policy, 1));
+    refuses(&with_downlink(98), HandoverError::Policy { index, policy: 98 });
+    refuses(&with_downlink(entry.uplink_policy), HandoverError::Rules { index });
     let taken = fallback.punted(tables, &punted).unwrap();
     assert_eq!((taken.session.map(|session| session.seid.0 as u32), fallback.has(index)), (Some(LAST), true));
     assert_eq!(fallback.ended(index), Some([entry.state & 0x7fff_0000, 0]));

@@ -190,7 +190,7 @@ struct Counts {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    UnderWay,
+    Sent,
     Buffered,
     Left,
     Dropped,
@@ -388,7 +388,7 @@ impl<'a> World<'a> {
             }
         }
         self.drain();
-        assert!(self.packets.iter().all(|(.., way)| *way != Way::UnderWay));
+        assert!(self.packets.iter().all(|(.., way)| *way != Way::Sent));
     }
 
     fn drain(&mut self) {
@@ -649,11 +649,10 @@ impl World<'_> {
         if !self.is_of_this_life(&message) {
             return;
         }
-        let (kind, index) = (request.kind, self.index_of(&message.octets));
-        // Not between the passes of another message of the session, if one of both could be noted and not answered (docs/accel.md).
-        let is_noted = |kind: &Kind| matches!(kind, Kind::Modification | Kind::Establishment);
+        let index = self.index_of(&message.octets);
+        // Not between both passes of an establishment that comes late (docs/accel.md).
         let others = index.and_then(|index| self.between.get(&index));
-        if others.is_some_and(|others| is_noted(&kind) || others.iter().any(is_noted)) {
+        if others.is_some_and(|others| others.contains(&Kind::Establishment)) {
             return self.push(self.now + 1, Event::Request(id));
         }
         // What neither switch nor software knows any more (docs/accel.md).
@@ -698,6 +697,7 @@ impl World<'_> {
 
     fn passes_again(&mut self, second: Second, message: Message, index: Option<u32>) {
         if let Some(index) = index {
+            *self.changes.entry(index).or_default() += u32::from(second.is_noted());
             let kind = message.request.map_or(Kind::Other, |id| self.requests[id].kind);
             self.between.entry(index).or_default().push(kind);
             if let Some(ue) = self.tables.address(index).filter(|_| self.random.u8(..8) == 0) {
@@ -723,7 +723,7 @@ impl World<'_> {
             if is_alive {
                 self.moving.insert(seid);
             }
-            if entry.is_noted || !is_alive {
+            if !is_alive {
                 *self.changes.entry(entry.index).or_default() += 1;
             }
         }
@@ -741,13 +741,8 @@ impl World<'_> {
 impl World<'_> {
     fn packet_of(&mut self, ue: Ipv4Addr, direction: Direction) {
         let index = self.tables.place(ue.into()).unwrap();
-        // A downlink that is noted and not made may have the tunnel of a former session (docs/accel.md).
-        let is_noted = |kinds: &Vec<Kind>| kinds.contains(&Kind::Modification);
-        if direction == Direction::Downlink && self.between.get(&index).is_some_and(is_noted) {
-            return;
-        }
         let (number, qfi) = (self.packets.len() as u32, self.random.u8(8..11));
-        self.packets.push((ue, direction, Way::UnderWay));
+        self.packets.push((ue, direction, Way::Sent));
         let teid = self.teids.get(&ue).copied().unwrap_or(1);
         let packet = Numbered { ue, direction, teid, qfi, number };
         let read = self.machine.model.read(&self.machine.state, index).unwrap();
@@ -792,14 +787,14 @@ impl World<'_> {
 
     /// A packet of the software is on its way through the switch.
     fn leaves(&mut self, number: u32) {
-        self.packets[number as usize].2 = Way::UnderWay;
+        self.packets[number as usize].2 = Way::Sent;
         self.left_at = self.later(self.pace.cpu).max(self.left_at);
         self.push(self.left_at, Event::Left(number));
     }
 
     fn has_left(&mut self, number: u32) {
         let (ue, direction, way) = &mut self.packets[number as usize];
-        assert_eq!(*way, Way::UnderWay, "packet {number} leaves twice");
+        assert_eq!(*way, Way::Sent, "packet {number} leaves twice");
         *way = Way::Left;
         self.counts.left[usize::from(*direction == Direction::Downlink)] += 1;
         let last = self.last.insert((*ue, *direction), number);
