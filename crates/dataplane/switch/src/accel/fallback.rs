@@ -248,7 +248,10 @@ impl Fallback {
                 self.held.insert(index, Held { generation, session: None, former });
                 void = Some(index);
             } else {
-                session = Some(Box::new(self.take(tables, entry)?));
+                // Another message may have been noted since this one was.
+                let word = request.as_ref().map(|request| request.word(tables));
+                let entry = Entry { is_noted: entry.is_noted && word == Some(entry.last), ..*entry };
+                session = Some(Box::new(self.take(tables, &entry)?));
             }
         }
         if answer.is_none() {
@@ -467,7 +470,7 @@ impl Fallback {
         }
     }
 
-    /// A session has ended at the software, and nobody can ask for it any more: the value that the control plane writes into the switch's
+    /// A session has ended at the software, and nobody can ask for it any more, nor does a message wait for the claim of its index: the value that the control plane writes into the switch's
     /// state ([`Sessions::states`](super::Sessions::states)), so that the switch may use the index again. `None`: it is not the software's.
     pub fn ended(&mut self, index: u32) -> Option<[u32; 2]> {
         let held = self.held.remove(&index)?;

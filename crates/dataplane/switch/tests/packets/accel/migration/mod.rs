@@ -140,6 +140,8 @@ struct Smf {
 enum Event {
     /// The SMF has something to say.
     Start(usize),
+    /// It does not wait for the answer.
+    Hurry(usize, usize),
     /// A request arrives at the switch.
     Request(usize),
     Repeat(usize),
@@ -415,6 +417,12 @@ impl<'a> World<'a> {
     fn happens(&mut self, event: Event) {
         match event {
             Event::Start(slot) => self.start(slot),
+            Event::Hurry(slot, id) => {
+                if self.slots[slot].request == Some(id) {
+                    self.slots[slot].request = None;
+                    self.start(slot);
+                }
+            }
             Event::Request(id) => self.at_switch(id),
             Event::Repeat(id) => self.repeat(id),
             Event::Answer(id, answer) => self.answered(id, answer),
@@ -494,6 +502,10 @@ impl World<'_> {
         slot.request = Some(id);
         self.requests.push(Request { slot: at, life, kind, octets, tries: 0, answer: None, by_switch: None });
         self.send(id);
+        if matches!(kind, Kind::Modification | Kind::Other) && self.random.u8(..6) == 0 {
+            let at_time = self.later(2 * self.pace.network);
+            self.push(at_time, Event::Hurry(at, id));
+        }
     }
 
     fn send(&mut self, id: usize) {
@@ -814,7 +826,7 @@ impl Drop for Seed {
 }
 
 // Input:  300 worlds (CAUSEWAY_WORLDS: another number) of two SMFs that share six UE addresses: requests that are lost, repeated, late, of the class, nearly so and more
-//         complex ones, two for one UE, restarts; user packets in both directions; policies that are admitted meanwhile; everything between
+//         complex ones, two for one UE, before the answer to the one before, restarts; user packets in both directions; policies that are admitted meanwhile; everything between
 //         switch, control plane and N4 takes any time.
 // Output: at each moment each session is the switch's, the software's or in the frame between them; each request has the answer of N4 that has
 //         everything, the same octets if it is repeated; each packet leaves as that slow path forwards it, once and in order, or is buffered or
