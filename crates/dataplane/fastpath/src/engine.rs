@@ -131,9 +131,7 @@ impl FastPath {
         if !self.stale_classes.is_empty() {
             self.insert_sessions_with_class(now);
         }
-        if self.slow_path.are_some_away() {
-            self.load_due(now);
-        }
+        let loaded = if self.slow_path.are_some_away() { self.load_due(now) } else { Vec::new() };
         while let Some(seid) = self.slow_path.expired_session(now) {
             let class = self.slow_path.measures_classes().then(|| self.slow_path.class_of(seid));
             self.settle_lease(seid);
@@ -142,6 +140,9 @@ impl FastPath {
                 self.compile_again(seid, now);
             }
             self.grant_lease(seid, now);
+        }
+        if !loaded.is_empty() {
+            self.move_back(now, loaded);
         }
     }
 
@@ -275,6 +276,7 @@ impl FastPath {
         let mut lease = self.compiler().insert(profile, params.as_ref(), &tunnels);
         lease.set_no_overlap(has_no_overlap);
         self.leases.insert(seid, lease);
+        self.slow_path.measure_class(seid);
         self.grant_lease(seid, now);
     }
 

@@ -171,22 +171,31 @@ impl SlowPath {
         self.class_pairs.measured > 0
     }
 
+    /// A session's traffic is measured from now on, if it asks: its class is known before its first packet.
+    #[inline]
+    pub fn measure_class(&mut self, seid: Seid) {
+        if self.asks_for_class(seid) {
+            let _number = self.pair_of(seid);
+        }
+    }
+
     /// A switch measures the traffic of a session in place of the slow path ([`Self::set_class`]).
     pub fn is_class_elsewhere(&self, seid: Seid) -> bool {
         self.sessions.get(&seid).is_some_and(|session| session.class.is_elsewhere)
     }
 
-    /// The slow path must see the next packet of this direction of a session that asks: the first one after a pause. What comes
+    /// The directions of which the slow path must see the next packet of a session that asks: the first one after a pause. What comes
     /// after it may be counted elsewhere and added by [`Self::settle`], which a timer at the end of a window calls for.
-    pub(crate) fn awaits_class_packet(&self, session: &Session, direction: Direction) -> bool {
+    pub(crate) fn awaited_class_packets(&self, session: &Session) -> [Option<Direction>; 2] {
         if self.applications.classes().is_none()
             || session.class.is_elsewhere
             || !session.asks_for_class(&self.applications)
         {
-            return false;
+            return [None; 2];
         }
         let window = session.class.pair.and_then(|number| self.class_pairs.windows.get(number as usize));
-        window.is_none_or(|pair| !pair.window().has_seen(direction))
+        let has_seen = |direction| window.is_some_and(|pair| pair.window().has_seen(direction));
+        [Direction::Uplink, Direction::Downlink].map(|direction| (!has_seen(direction)).then_some(direction))
     }
 
     #[inline(never)]

@@ -15,24 +15,29 @@ pub(crate) struct Inactivity {
     last: Time,
     /// The SMF has been notified and no packet has arrived since.
     notified: bool,
+    /// The timer in the queue. When it expires, a later packet sets another one.
+    set: Option<Time>,
 }
+
+/// What [`Inactivity::restored`] needs: when the last packet arrived, whether the SMF has been notified, and the timer in the queue.
+pub(crate) type InactivityState = (Time, bool, Option<Time>);
 
 impl Inactivity {
     /// Starts now.
     pub(crate) fn new(limit: Span, now: Time) -> Self {
-        Self { limit, last: now, notified: false }
+        Self { limit, last: now, notified: false, set: None }
     }
 }
 
 impl Inactivity {
-    /// With the state that it had: when the last packet arrived, and whether the SMF has been notified.
-    pub(crate) const fn restored(limit: Span, (last, notified): (Time, bool)) -> Self {
-        Self { limit, last, notified }
+    /// With the state that it had.
+    pub(crate) const fn restored(limit: Span, (last, notified, set): InactivityState) -> Self {
+        Self { limit, last, notified, set }
     }
 
     /// The state from which [`Inactivity::restored`] creates it.
-    pub(crate) const fn state(&self) -> (Time, bool) {
-        (self.last, self.notified)
+    pub(crate) const fn state(&self) -> InactivityState {
+        (self.last, self.notified, self.set)
     }
 
     /// When the SMF is to be notified without a further packet.
@@ -54,8 +59,11 @@ impl Inactivity {
 impl SlowPath {
     /// Sets the inactivity timer of a session, if it has one.
     pub(crate) fn schedule_inactivity(&mut self, seid: Seid) {
-        let watching = self.sessions.get(&seid).and_then(|session| session.inactivity);
-        if let Some(end) = watching.and_then(|inactivity| inactivity.end()) {
+        let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
+        if let Some(inactivity) = watching
+            && let Some(end) = inactivity.end()
+        {
+            inactivity.set = Some(end);
             self.timers.set(end, seid, Timer::Inactivity);
         }
     }
@@ -75,7 +83,7 @@ impl SlowPath {
         let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
         let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) else { return };
         if inactivity.last + inactivity.limit <= at {
-            inactivity.notified = true;
+            (inactivity.notified, inactivity.set) = (true, None);
             self.events.push_back(Event::Inactivity { session: seid });
         } else {
             self.schedule_inactivity(seid);

@@ -39,6 +39,8 @@ pub(crate) struct Timers {
     /// Sessions whose state is elsewhere, by their next timer: they must return before it expires.
     away: BTreeSet<(Time, Seid)>,
     away_wall: BTreeSet<(WallTime, Seid)>,
+    /// None of them is named before this time.
+    away_from: Time,
 }
 
 /// The next timers of a session whose state is elsewhere.
@@ -86,7 +88,13 @@ impl Timers {
 
     fn next_away(&self, clock: WallClock) -> Option<Time> {
         let wall = self.away_wall.first().map(|(at, _)| *at);
-        NextTimers { steady: self.away.first().map(|(at, _)| *at), wall }.first(clock)
+        let first = NextTimers { steady: self.away.first().map(|(at, _)| *at), wall }.first(clock);
+        first.map(|at| at.max(self.away_from))
+    }
+
+    /// No session whose state is elsewhere is named before this time.
+    pub(crate) fn postpone_away(&mut self, until: Time) {
+        self.away_from = until;
     }
 
     /// The state of a session with these timers is elsewhere from now on.
@@ -105,6 +113,12 @@ impl Timers {
         }
     }
 
+    /// The timers of sessions that are here.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.steady.len() + self.wall.len()
+    }
+
     /// Whether the state of a session with a timer is elsewhere.
     #[inline]
     pub(crate) fn are_some_away(&self) -> bool {
@@ -113,6 +127,9 @@ impl Timers {
 
     /// Takes out the first session whose state is elsewhere and whose timer is due.
     pub(crate) fn take_due_away(&mut self, now: Time, clock: WallClock) -> Option<Seid> {
+        if now < self.away_from {
+            return None;
+        }
         if let Some((_, session)) = self.away.first().filter(|(at, _)| *at <= now).copied() {
             self.away.pop_first();
             return Some(session);

@@ -9,7 +9,7 @@ use super::params::{MAX_TUNNELS, SessionParams};
 use super::session_profile::RemoteFars;
 use crate::RuleSet;
 
-/// Maximum number of further tunnels of each kind: a session has six in all at most. Equal remote tunnels count once.
+/// Maximum number of further tunnels of each kind. Equal remote tunnels count once.
 pub const MAX_FURTHER_TUNNELS: usize = 4;
 
 /// The length of the IPv6 prefix of a UE, in bits.

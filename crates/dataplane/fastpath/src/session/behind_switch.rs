@@ -76,8 +76,14 @@ impl Software for FastPath {
         self.slow_path.due_sessions(now)
     }
 
-    fn expire_session(&mut self, now: Time, seid: Seid) {
+    fn expire_session(&mut self, now: Time, seid: Seid) -> bool {
+        if self.dormant.cold_slot(seid).is_some() {
+            // Timers that it had in memory. It is loaded for those that it has now, without waiting for a disk (`load_due`).
+            self.slow_path.expire_session(now, seid);
+            return false;
+        }
         self.with_settled(now, seid, |slow_path| slow_path.expire_session(now, seid));
+        true
     }
 
     fn next_session_timer(&self) -> Option<Time> {

@@ -7,7 +7,7 @@ use causeway_cold::{ColdStore, MemoryStore, ReadError, StoreFaults, StoreState};
 use causeway_dataplane::{ApplyError, BackendError, Dataplane, Plan};
 use causeway_hybrid::Wish;
 use causeway_switch::model::Timing;
-use causeway_types::{Direction, Span};
+use causeway_types::{Direction, ReportingTriggers, Span, UrrId};
 use proptest::prelude::*;
 
 use crate::order::{SESSIONS, Step, play, step};
@@ -128,6 +128,39 @@ fn a_plan_about_a_cold_session_on_the_switch_is_in_flight() {
     world.packet(0, DOWN, 100);
     world.pass(A_WHILE);
     assert_eq!(world.log.last().unwrap().3, Some(GNBS[1].into()));
+    world.assert_all_reported(SESSIONS);
+}
+
+// Input:  sessions in cold storage, one of them with its downlink on the switch, whose reports are due while the disk reads, and any other read fails.
+// Output: the UPF goes on, and nothing is lost; when the disk has answered, each reports once for each period.
+#[test]
+fn a_timer_of_a_cold_session_waits_for_no_disk() {
+    let faults = Arc::new(Mutex::new(StoreFaults::default()));
+    let store = Box::new(MemoryStore::with_faults(Arc::clone(&faults)));
+    let mut world = World::with_cold_storage(strict(), Timing::INSTANT, 4, store, IDLE);
+    for number in 0..SESSIONS {
+        let mut rules = session(number, None);
+        let urr = rules.urrs.get_mut(&UrrId(1)).unwrap();
+        (urr.period, urr.triggers) = (Some(Span::from_secs(3)), ReportingTriggers::PERIO);
+        world.establish(number, rules);
+        world.packet(number, DOWN, 100);
+    }
+    world.wish(Wish::Promote(rule(0, DOWN)));
+    for _ in 0..3 {
+        world.pass(A_WHILE);
+        world.packet(0, DOWN, 100);
+    }
+    world.pass(40 * IDLE);
+    assert_eq!(cold(&world), SESSIONS.into());
+    *faults.lock().unwrap() = StoreFaults { reads_wait: true, reads_fail: true, ..StoreFaults::default() };
+    world.pass(40 * IDLE);
+    let state = world.upf.cold_storage().unwrap();
+    assert_eq!((state.cold, state.lost), (SESSIONS.into(), 0), "{state:?}");
+    assert_eq!(world.reported.values().map(|octets| octets[1]).sum::<u64>(), 0);
+    *faults.lock().unwrap() = StoreFaults::default();
+    world.pass(10 * IDLE);
+    assert_eq!(world.reported.values().map(|octets| octets[1]).collect::<Vec<_>>()[1..], [100; 3]);
+    assert_eq!(world.upf.cold_storage().unwrap().lost, 0);
     world.assert_all_reported(SESSIONS);
 }
 

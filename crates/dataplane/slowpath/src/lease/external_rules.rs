@@ -83,8 +83,8 @@ pub trait Software: PacketEngine + std::fmt::Debug + Send {
     /// The sessions with timers that are due, each once, in the order of their first timer.
     fn due_sessions(&self, now: Time) -> Vec<Seid>;
 
-    /// Expires the timers of a session that are due.
-    fn expire_session(&mut self, now: Time, seid: Seid);
+    /// Expires the timers of a session that are due. `false`: the state of the session is not in memory, and its timers expire when it is.
+    fn expire_session(&mut self, now: Time, seid: Seid) -> bool;
 
     /// When the next timer of a session expires.
     fn next_session_timer(&self) -> Option<Time>;
@@ -159,8 +159,9 @@ impl Software for SlowPath {
         Self::due_sessions(self, now)
     }
 
-    fn expire_session(&mut self, now: Time, seid: Seid) {
+    fn expire_session(&mut self, now: Time, seid: Seid) -> bool {
         Self::expire_session(self, now, seid);
+        true
     }
 
     fn next_session_timer(&self) -> Option<Time> {

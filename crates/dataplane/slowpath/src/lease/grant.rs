@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_model::Pdr;
+use causeway_model::{ApplyAction, Gate, Pdr};
 use causeway_types::{Direction, PdrId, QerId, Seid, Span, Time, UrrId};
 
 use super::offload_spec::GrantKey;
@@ -52,6 +52,7 @@ impl SlowPath {
         if has_reported || !session.buffer.is_empty() || session.has_rewritten_flows() {
             return none();
         }
+        let awaited = self.awaited_class_packets(session);
         let last_packets: Vec<_> = rules.clone().map(|rule| quiet_since(session, rule.pdr, now)).collect();
         let mut sharers: BTreeMap<UrrId, u64> = BTreeMap::new();
         for (rule, _) in rules.clone().zip(&last_packets).filter(|(_, last_packets)| last_packets.is_some()) {
@@ -60,7 +61,7 @@ impl SlowPath {
         }
         let grant = |(rule, last_packets): (&GrantKey, Option<Time>)| {
             let quiet_since = last_packets?;
-            if self.awaits_class_packet(session, rule.direction) {
+            if awaited.contains(&Some(rule.direction)) && may_forward(session, rule) {
                 return None;
             }
             let budget = budget(session, rule.pdr, &sharers);
@@ -70,6 +71,16 @@ impl SlowPath {
         };
         rules.zip(last_packets).map(grant).collect()
     }
+}
+
+/// Some packet may be forwarded by the rule.
+fn may_forward(session: &Session, rule: &GrantKey) -> bool {
+    let is_open = |pdr: &Pdr| {
+        let far = session.rules.fars.get(&pdr.far);
+        far.is_some_and(|far| far.action != ApplyAction::Drop)
+            && session.qers_of(pdr).all(|qer| qer.gate(rule.direction) == Gate::Open)
+    };
+    session.rules.pdrs.get(&rule.pdr).is_some_and(is_open)
 }
 
 /// When the last packet of a rule arrived. `None`: a URR of the PDR requires its next packet.

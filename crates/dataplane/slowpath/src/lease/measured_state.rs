@@ -15,7 +15,7 @@ use crate::downlink_notification::NotificationState;
 use crate::enforcer::QerState;
 use crate::engine::SlowPath;
 use crate::enrich::EnrichedFlows;
-use crate::inactivity::Inactivity;
+use crate::inactivity::{Inactivity, InactivityState};
 use crate::lazy::Lazy;
 use crate::measure::{Measurement, UrrState};
 use crate::meter::Meter;
@@ -33,7 +33,7 @@ pub struct MeasuredState {
     /// When the URRs and QERs were created that are younger than the session.
     begins: SortedMap<MeasuringRule, Time>,
     /// The User Plane Inactivity Timer: when the last packet arrived, and whether the SMF has been notified since.
-    inactivity: Option<Box<(Time, bool)>>,
+    inactivity: Option<Box<InactivityState>>,
 }
 
 /// Which state of a session is kept when the session leaves the slow path.
@@ -170,9 +170,10 @@ impl MeasuredState {
             out.number(id);
             out.time(*begin);
         }
-        out.option(self.inactivity.as_deref(), |out, (last, notified)| {
+        out.option(self.inactivity.as_deref(), |out, (last, notified, set)| {
             out.time(*last);
             out.number(*notified);
+            out.option(*set, RecordWriter::time);
         });
     }
 
@@ -211,7 +212,8 @@ impl MeasuredState {
                 return Err(BadRecord);
             }
         }
-        let inactivity = octets.option(|octets| Ok((octets.time()?, octets.flag()?)))?;
+        let inactivity = octets
+            .option(|octets| Ok((octets.time()?, octets.flag()?, octets.option(RecordReader::time)?)))?;
         state.inactivity = inactivity.map(Box::new);
         octets.end()?;
         Ok(state)
@@ -343,7 +345,11 @@ impl SlowPath {
         if are_some_lost {
             self.check_usage(now, seid);
         }
-        self.schedule_inactivity(seid);
+        // The timer that is in the queue, so that there is one alone, however often the session comes and goes.
+        match state.inactivity.as_deref() {
+            Some((.., set)) => set.iter().for_each(|at| self.timers.set(*at, seid, Timer::Inactivity)),
+            None => self.schedule_inactivity(seid),
+        }
         self.counters.sessions = self.sessions.len() as u64;
     }
 
@@ -371,6 +377,11 @@ impl SlowPath {
     #[inline]
     pub fn are_some_away(&self) -> bool {
         self.timers.are_some_away()
+    }
+
+    /// No session whose state is elsewhere is named before this time, due or not.
+    pub fn postpone_due_away(&mut self, until: Time) {
+        self.timers.postpone_away(until);
     }
 
     /// The next session whose state is elsewhere and whose timer is due: it is to return, or to be named again by [`SlowPath::remind_of`].
@@ -402,4 +413,38 @@ impl SlowPath {
 /// These rules share no state with other sessions.
 pub(super) fn is_independent_of_topology(rules: &RuleSet, topology: &Topology) -> bool {
     !rules.slice.is_some_and(|slice| topology.is_limited(slice)) && is_independent(rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_dataplane::{Dataplane, Event, Plan};
+
+    use super::*;
+    use crate::{Limits, SlowPath};
+
+    // Input:  a session with a User Plane Inactivity Timer of an hour and a packet every twenty minutes, which leaves the slow path after each packet
+    //         and comes back before the next one, for ten hours; then no packet any more.
+    // Output: it never has more than one timer in the queue, and the SMF is notified once, an hour after the last packet.
+    #[test]
+    fn a_session_that_comes_and_goes_has_one_inactivity_timer() {
+        let at = |minutes: u64| Time::from_secs(60 * minutes);
+        let limit = Span::from_secs(3600);
+        let (seid, rules) = (Seid(1), RuleSet { inactivity_timer: Some(limit), ..RuleSet::default() });
+        let mut plane = SlowPath::new(Topology::default(), Limits::default());
+        plane.apply(at(0), &Plan::install(seid, rules.clone())).unwrap();
+        let kept = |now| Kept::Timers { stays_until: now };
+        for minutes in (0..600).step_by(20) {
+            plane.record_activity(at(minutes), seid);
+            let state = plane.remove_for_dormancy(seid, at(0), at(minutes), kept(at(minutes))).unwrap();
+            plane.advance(at(minutes + 10));
+            plane.restore_session(at(minutes + 10), seid, at(0), rules.clone(), &state);
+            assert!(plane.timers.len() <= 1, "{} timers", plane.timers.len());
+        }
+        plane.advance(at(580 + 59));
+        assert_eq!(plane.poll_event(), None);
+        plane.advance(at(580 + 60));
+        assert_eq!(plane.poll_event(), Some(Event::Inactivity { session: seid }));
+        plane.advance(at(2000));
+        assert_eq!((plane.poll_event(), plane.timers.len()), (None, 0));
+    }
 }

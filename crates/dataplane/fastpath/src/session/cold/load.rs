@@ -13,8 +13,11 @@ use crate::FastPath;
 const GIVE_UP: Span = Span::from_secs(10);
 const ATTEMPT: Span = Span::from_millis(100);
 
-/// Sessions that one step loads because their timers are due: more wait for the next step.
+/// Sessions that one step loads because their timers are due, and reads that are under way when no further one begins for a timer: more wait
+/// for a later step.
 const LOADED_FOR_TIMERS: usize = 64;
+/// How much later that is where a disk reads.
+const LATER: Span = Span::from_millis(10);
 
 /// The first octet of a record. Version 1 had no timers.
 const VERSION: u8 = 2;
@@ -115,16 +118,25 @@ impl ColdStorage {
 }
 
 impl FastPath {
-    /// Loads sessions whose timers are due, which expire as those of other sessions then. It does not wait for a disk.
+    /// Loads sessions whose timers are due, which expire as those of other sessions then. It does not wait for a disk. Returns those that
+    /// are in memory now: they have had no packet.
     #[cold]
     #[inline(never)]
-    pub(crate) fn load_due(&mut self, now: Time) {
+    pub(crate) fn load_due(&mut self, now: Time) -> Vec<Seid> {
+        let mut loaded = Vec::new();
         for _ in 0..LOADED_FOR_TIMERS {
+            if self.cold.as_deref().is_some_and(|cold| cold.reading.len() >= LOADED_FOR_TIMERS) {
+                // Packets and plans that wait for the disk are behind no more than these.
+                self.slow_path.postpone_due_away(now + LATER);
+                break;
+            }
             let Some(seid) = self.slow_path.take_due_away(now) else { break };
-            if self.activate_for_packet(seid, now).is_err() {
-                self.slow_path.remind_of(seid, now + ATTEMPT);
+            match self.activate_for_packet(seid, now) {
+                Ok(()) => loaded.push(seid),
+                Err(_) => self.slow_path.remind_of(seid, now + ATTEMPT),
             }
         }
+        loaded
     }
 
     /// The state of a session that is to become active. `None`: it is not in cold storage.

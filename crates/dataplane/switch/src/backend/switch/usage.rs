@@ -101,7 +101,9 @@ impl<D: SwitchDriver> Switch<D> {
 
     fn expire_timers(&mut self, now: Time, seid: Seid) {
         self.reader.end_timer(seid);
-        self.software.expire_session(now, seid);
+        if !self.software.expire_session(now, seid) {
+            return;
+        }
         self.send_from_software(now);
         self.update_for_quota(now, seid);
     }
