@@ -324,12 +324,16 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
             (OP_ESTABLISH, _, 0x80000000 &&& 0x80000000, 0 &&& 0xffff, _, _, 0, 1, 1, _, _, _) : answer_established();
             (OP_ESTABLISH, _, 0x80000000 &&& 0x80000000, _, _, _, _, _, _, _, _, _) : adopt_found();
             // The last one once more is answered if it was made: it may be noted only, and on its way to its second pass.
-            (_, 1, _, _, SAME, 5, _, _, _, 0, 1, _) : adopt_named(SECOND_ADOPT_NOTED);
+            (OP_UPDATE, 1, _, _, SAME, _, _, _, _, _, _, 0) : adopt_named(SECOND_ADOPT_NOTED);
+            (_, 1, _, _, SAME, 5, _, _, _, _, 1, 2) : adopt_named(SECOND_ADOPT_NOTED);
+            (_, 1, _, _, SAME, 5, _, _, _, _, 2, 1) : adopt_named(SECOND_ADOPT_NOTED);
             (_, 1, _, _, SAME, 5, _, _, _, _, _, _) : answer_modified();
             (_, 1, _, _, SAME, 6, _, _, _, _, _, 0) : adopt_named(SECOND_ADOPT_NOTED);
             (_, 1, _, _, SAME, 6, _, _, _, _, _, _) : answer_modified();
             (OP_CREATE, 1, _, _, SAME, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT_NOTED);
             (OP_UPDATE, 1, _, _, SAME, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT_NOTED);
+            // The downlink is noted, and not made.
+            (OP_UPDATE, 1, _, _, LATER, _, _, _, _, _, _, 0) : adopt_named(SECOND_ADOPT_NOTED);
             (_, 1, _, _, LATER, 1, _, _, _, _, _, _) : answer_modified();
             (_, 1, _, _, LATER, 2, _, _, _, _, _, _) : answer_modified();
             (_, 1, _, _, LATER, 3, _, _, _, 0, 1, _) : adopt_named(SECOND_ADOPT_NOTED);
@@ -342,7 +346,7 @@ control Verdict(inout accel_headers_t hdr, inout accel_metadata_t meta TARGET_PA
             (OP_DELETE, 0, _, _, SAME, _, _, _, _, _, _, _) : answer_deleted();
             (OP_LOOK, 1, _, _, _, _, _, _, _, _, _, _) : adopt_named(SECOND_ADOPT);
         }
-        size = 22;
+        size = 25;
     }
 
     @hidden

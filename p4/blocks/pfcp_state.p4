@@ -944,8 +944,8 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
         meta.origin_difference = meta.origin ^ meta.request;
     }
 
-    // Whether the change is made: 1 so; 2 with a new tunnel of the gNB; 3 so, where a downlink is; 0 not. 5 and 6: of the last message once more, that
-    // it was right for the session; 6: if the downlink is made.
+    // Whether the change is made: 1 so; 2 with a new tunnel of the gNB; 3 so, where a downlink is; 0 not. 5 and 6: of the last message once
+    // more, that it is right for the session; 5: it changes the downlink; 6: it adds it.
     @hidden
     action go(bit<8> how) {
         meta.goes = how;
@@ -1034,6 +1034,12 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
 
     REGISTER_ACTION(downlink_actions, set_action, session_t, bit<8>,
         cell = meta.action_in;
+        result = cell;
+    )
+
+    // Of a downlink that is made.
+    REGISTER_ACTION(downlink_actions, change_action, session_t, bit<8>,
+        if (cell != 0) { cell = meta.action_in; }
         result = cell;
     )
 
@@ -1128,14 +1134,19 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
     }
 
     @hidden
+    action update_action() {
+        REGISTER_EXECUTE(change_action, meta.index[SESSION_BITS - 1:0], meta.downlink_action)
+    }
+
+    @hidden
     action read_action() {
         REGISTER_EXECUTE(get_action, meta.index[SESSION_BITS - 1:0], meta.downlink_action)
     }
 
     REPLICATED(downlink_actions, action, bit<8>, downlink_action, meta.downlink_action)
 
-    // A session begins without an action, for its downlink is not made. One that is to forward needs a tunnel: without one nothing is written, and the
-    // software has the session.
+    // A session begins without an action, for its downlink is not made. An update changes the action of a downlink that is made. One that is to
+    // forward needs a tunnel. Otherwise nothing is written, and the software has the session.
     @hidden
     table downlink_action_words {
         key = {
@@ -1145,20 +1156,22 @@ control SessionState(inout accel_headers_t hdr, inout accel_metadata_t meta) {
             meta.action_in : ternary;
             meta.has_peer : ternary;
         }
-        actions = { write_action; read_action; REPLICATE_ACTION(action) NoAction; }
+        actions = { write_action; update_action; read_action; REPLICATE_ACTION(action) NoAction; }
         const default_action = NoAction();
         const entries = {
             REPLICATE_ROW((_, _, GOES_REPLICA, _, _) : replicate_action();)
             (OP_ESTABLISH, 0x7fff0000 &&& 0x7fff0000, _, _, _) : read_action();
             (OP_ESTABLISH, HAS_BEGUN, _, _, _) : write_action();
             (_, _, 1, 2, _) : write_action();
-            (_, _, 2, 1, _) : write_action();
-            (_, _, 2, 2, _) : write_action();
-            (_, _, 3, 1, 1) : write_action();
-            (_, _, 3, 2, _) : write_action();
+            (OP_CREATE, _, 2, 1, _) : write_action();
+            (OP_CREATE, _, 2, 2, _) : write_action();
+            (_, _, 2, 1, _) : update_action();
+            (_, _, 2, 2, _) : update_action();
+            (_, _, 3, 1, 1) : update_action();
+            (_, _, 3, 2, _) : update_action();
             (_, _, _, _, _) : read_action();
         }
-        size = 8 REPLICATE_ROWS;
+        size = 10 REPLICATE_ROWS;
     }
 
     // What user packets are asked: uplink by policy and QFI; downlink by both policies, for the first one has the QER.

@@ -85,6 +85,8 @@ pub(super) struct Actions {
     pub(super) set_has_peer: RegisterAction,
     pub(super) get_has_peer: RegisterAction,
     pub(super) set_action: RegisterAction,
+    /// Of a downlink that is made.
+    pub(super) change_action: RegisterAction,
     pub(super) get_action: RegisterAction,
     /// Each: a packet is charged; the word is renewed.
     pub(super) police_uplink: [RegisterAction; 2],
@@ -169,6 +171,12 @@ impl Actions {
             set_has_peer: set("has_peers", BEFORE)?,
             get_has_peer: get("has_peers")?,
             set_action: set("downlink_actions", AFTER)?,
+            change_action: make(
+                "downlink_actions",
+                &is_zero,
+                &[then(Condition::Unless(Word::First), Change::Set(value))],
+                AFTER,
+            )?,
             get_action: get("downlink_actions")?,
             police_uplink: police("uplink.police_words")?,
             police_downlink: police("downlink.police_words")?,
@@ -213,6 +221,7 @@ impl Actions {
             &self.set_has_peer,
             &self.get_has_peer,
             &self.set_action,
+            &self.change_action,
             &self.get_action,
             &self.police_uplink[0],
             &self.police_uplink[1],

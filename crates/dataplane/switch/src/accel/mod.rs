@@ -337,12 +337,9 @@ impl Sessions {
         let change = self.tables.change(uplink as u16, downlink as u16, policy.number);
         if difference == 0 {
             // The last one again: it may be noted only, and on its way to its second pass.
-            let has_peer = state.access(&actions.get_has_peer, index, [0; 2])? == 1;
             let action = state.access(&actions.get_action, index, [0; 2])?;
-            let is_made = match policy.op {
-                Op::Create => action != 0,
-                _ => change.is_some_and(|change| change.downlink_action != 1 || has_peer),
-            };
+            let is_changed = |change: SessionChange| [0, action].contains(&change.downlink_action.into());
+            let is_made = action != 0 && (policy.op == Op::Create || change.is_some_and(is_changed));
             if is_made && is_cp && is_far_right {
                 return Ok(First::answered(accepted(53, request.number, cp), index, expected));
             }
@@ -369,8 +366,14 @@ impl Sessions {
         if downlink_action == 1 && !has_peer && had_peer == 0 {
             return Ok(First::Second(to(true)));
         }
-        if downlink_action != 0 {
-            let _action = state.access(&actions.set_action, index, [downlink_action.into(), 0])?;
+        let action = match (downlink_action, policy.op) {
+            (0, _) => &actions.get_action,
+            (_, Op::Create) => &actions.set_action,
+            _ => &actions.change_action,
+        };
+        // The downlink of an update may be noted, and not made.
+        if state.access(action, index, [downlink_action.into(), 0])? == 0 && policy.op == Op::Update {
+            return Ok(First::Second(to(true)));
         }
         Ok(First::answered(accepted(53, request.number, cp), index, expected))
     }

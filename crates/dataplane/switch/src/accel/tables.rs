@@ -119,8 +119,16 @@ impl Tables {
         Some(self.messages.entry(key).or_insert(policy).number)
     }
 
-    /// A session with these policies may have this change: right for one of them is right for all.
+    /// A session with these policies may have this change: right for one of them is right for all. A message that adds the downlink has action 2, or
+    /// action 1 and a tunnel: the switch does not ask that again.
     pub fn admit_change(&mut self, uplink: u16, downlink: u16, policy: u16, change: Change) {
+        let is_right = |of: &Policy| match (of.op, change.downlink_action) {
+            (Op::Create, 1) => of.has_peer,
+            (Op::Create, action) => action == 2,
+            (op, _) => op == Op::Update,
+        };
+        let of = self.messages.values().find(|of| of.number == policy);
+        debug_assert!(of.is_none_or(is_right), "{change:?} by {of:?}");
         self.changes.insert([uplink, downlink, policy], change);
     }
 

@@ -91,10 +91,12 @@ fn teid_of(answer: &[u8]) -> u32 {
 
 // Input:  a session is established, gets its downlink, is handed over to another tunnel, and each message comes twice; packets of the UE in both
 //         directions; a message with an IE that the switch does not parse; packets again. Then another session with other FARs of the same
-//         policies: its downlink, a change of a FAR that it does not have; and a third one, which is deleted.
+//         policies: its downlink, a change of a FAR that it does not have; and a third one, which is deleted. Then sessions whose downlink is
+//         noted, and not made: the message that adds it once more, a change once more, and a later change; and one of which a change is noted.
 // Output: BMv2 sends the octets of the model's answers, and the packets in and out of their tunnels. The last message leaves by the CPU port as
 //         it came, behind the entry of its session, and so do packets of the UE from then on. The second session is the software's by the
-//         change that names no FAR of it. So does a program that has the option of a chain, and is alone.
+//         change that names no FAR of it. Sessions whose last message is not made are the software's by its repetition, and those without a downlink
+//         by a change of it. So does a program that has the option of a chain, and is alone.
 #[test]
 fn a_session_lives_by_its_messages() {
     if !is_inside() {
@@ -152,6 +154,37 @@ fn live(world: &mut Switch) {
     world.admit(&deletion, Op::Delete);
     answered(world, &deletion);
     answered(world, &deletion);
+
+    // As between both passes of the message that adds the downlink, or that changes it.
+    let drops =
+        |seid, sequence| message(52, seid, sequence, &ie(10, [ie(108, [0, 0, 0, 81]), ie(44, [1])].concat()));
+    let dropping = world.admit(&drops(1, 1), Op::Update);
+    world.admit_change([uplink, downlink, dropping], 2);
+    for (last, action) in [(3, 0), (4, 0), (5, 0), (6, 0), (7, 0), (8, 1), (9, 2)] {
+        let ue = Ipv4Addr::new(10, 46, 1, last);
+        let index = world.model.tables.place(ue.into()).unwrap();
+        let seid = seid_of(&answered(world, &establishment(ue, 30, 80, &[])));
+        let create = creation(seid, 31, ue, 81, &[]);
+        answered(world, &create);
+        let (noted, next) = match last {
+            3 => (None, create),
+            4 => (Some(update(seid, 32, 81)), update(seid, 32, 81)),
+            5 => (Some(drops(seid, 32)), drops(seid, 32)),
+            6 => (None, update(seid, 32, 81)),
+            7 => (None, drops(seid, 32)),
+            _ => (Some(drops(seid, 32)), drops(seid, 32)),
+        };
+        noted.iter().for_each(|noted| _ = answered(world, noted));
+        world.write("downlink_actions", index, [action, 0]);
+        match world.message(FROM, &next) {
+            Outcome::Answered(_) => assert_eq!(action, 2),
+            Outcome::ToSoftware(entry) => {
+                let entry = entry.unwrap();
+                assert_eq!((entry.is_noted, u32::from(entry.downlink_action)), (true, action));
+                assert_ne!(action, 2);
+            }
+        }
+    }
 }
 
 // Input:  a session without an MBR, and one whose QER has an MBR of 190 kbit/s: 200 packets of 1,000 octets to each UE, in groups of 20.

@@ -165,12 +165,17 @@ impl Switch {
 
     /// The control plane writes the state of an index.
     pub(super) fn write_state(&mut self, index: u32, value: [u32; 2]) {
-        let update = Update::SetRegister { register: self.model.states(), index, value };
+        self.write("session_states", index, value);
+    }
+
+    pub(super) fn write(&mut self, name: &str, index: u32, value: [u32; 2]) {
+        let register = self.state.program().register_named(name).unwrap().id;
+        let update = Update::SetRegister { register, index, value };
         self.state.write(Time::from_secs(1), &[update]).unwrap();
         if let Some(real) = &mut self.real {
             let arguments = vec![
                 Value::I32(0),
-                Value::text("AccelIngress.sessions.session_states"),
+                Value::text(&format!("AccelIngress.sessions.{name}")),
                 Value::I32(index as i32),
                 Value::I64(value[0].into()),
             ];
