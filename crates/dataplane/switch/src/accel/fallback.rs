@@ -45,8 +45,9 @@ const IPV4: [u8; 2] = [8, 0];
 const PFCP: u16 = 8805;
 /// The source port of claims in the name of an SMF: no answer could be sent there, so that no SMF uses it.
 const NO_PORT: u16 = 0;
-/// Octets of a PFCP header with a SEID.
+/// Octets of a PFCP header with a SEID, and where the sequence number and the octet behind it are.
 const HEADER: usize = 16;
+const NUMBER: std::ops::Range<usize> = 12..HEADER;
 /// Where the UPF's SEID is in the switch's answer to an establishment.
 const UP_SEID: usize = HEADER + 19;
 
@@ -63,8 +64,8 @@ pub struct Punted {
     /// The frame repeats a request that the switch has answered: this is the answer again, and nobody else gets the frame. Of a frame that
     /// waits, the control plane asks again when its turn comes ([`Fallback::answer`]).
     pub answer: Option<Vec<u8>>,
-    /// The index of a session that the switch began for a late repetition of the establishment of one that has ended, or of one that has ended
-    /// with a restart of its SMF: there is none. The control plane releases the index when N4 has no other session of this UE
+    /// An index whose session does not exist for N4: the switch began it for a late repetition of the establishment of one that has ended, or it
+    /// has ended with a restart of its SMF or with the association. The control plane releases the index when N4 has no other session of this UE
     /// ([`Fallback::ended`]).
     pub void: Option<u32>,
     /// The frame is a [claim](Fallback::claim) of the control plane: nobody else gets it.
@@ -123,7 +124,7 @@ pub struct Fallback {
     messages: BTreeMap<u16, Fields>,
     /// SMFs by their numbers: host, and address of the Node ID.
     smfs: BTreeMap<u16, [Ipv4Addr; 2]>,
-    /// The numbers that they have now.
+    /// The numbers of those that are associated now.
     current: BTreeMap<Ipv4Addr, u16>,
     /// Indexes of the software.
     held: BTreeMap<u32, Held>,
@@ -131,8 +132,17 @@ pub struct Fallback {
     /// The host and the number under which the control plane claims indexes.
     own: Option<(Ipv4Addr, u16)>,
     claims: u32,
-    /// Indexes that are claimed, of which no state was to be written since, as they were read before.
-    claimed: BTreeMap<u32, Entry>,
+    /// Indexes that are claimed, of which no state was to be written since.
+    claimed: BTreeMap<u32, Claimed>,
+}
+
+/// An index that is claimed.
+#[derive(Clone, Copy, Debug)]
+struct Claimed {
+    /// What was read of it before the first claim that may have changed it.
+    read: Entry,
+    /// Sequence number of the last claim.
+    number: u32,
 }
 
 /// An index of the software.
@@ -181,6 +191,12 @@ impl Fallback {
     pub fn set_smf(&mut self, host: Ipv4Addr, node: Ipv4Addr, number: u16) {
         self.smfs.insert(number, [host, node]);
         self.current.insert(host, number);
+    }
+
+    /// The association with this SMF has ended, and N4 has ended its sessions: what comes of them is [void](Punted::void). The control plane calls
+    /// this with [`Tables::remove_smf`]. When the SMF is associated again, it has another number.
+    pub fn remove_smf(&mut self, host: Ipv4Addr) {
+        self.current.remove(&host);
     }
 
     /// The control plane claims indexes from this host, which no SMF has. It has this number in the switch, and [`Fallback::claim`] is
@@ -313,7 +329,7 @@ impl Fallback {
         let answered = of_session(first.clone(), entry, ue, entry.fars[0]);
         let answer = tables.established(entry.origin & !0xff, &answered, [seid, teid], index);
         let mut adopted =
-            self.replayed(entry, smf, ue, [Some(first), second]).ok_or(HandoverError::Rules { index })?;
+            self.replayed(entry, smf, ue, first, second).ok_or(HandoverError::Rules { index })?;
         for pdr in adopted.rules.pdrs.values_mut() {
             if let Some(tunnel) = pdr.pdi.tunnel.as_mut() {
                 tunnel.teid = Teid::new(teid).ok_or(HandoverError::Rules { index })?;
@@ -344,12 +360,14 @@ impl Fallback {
         let number = self.claims << 8;
         // Where an earlier claim has changed it, what was read before that counts.
         let is_changed = self.is_own_number(read.state) || read.state == OF_SOFTWARE;
-        let before = self.claimed.entry(read.index).or_insert(*read);
+        let claimed = self.claimed.entry(read.index).or_insert(Claimed { read: *read, number });
+        claimed.number = number;
         if !is_changed {
-            *before = *read;
+            claimed.read = *read;
         }
         if read.is_live() && !self.is_own_number(read.state) && !self.is_of_before(read.state) {
-            // As from the SMF of the session, with nothing that the switch could do. Nobody can name a session of an SMF that has restarted.
+            // As from the SMF of the session, with nothing that the switch could do. Nobody can name a session of an SMF that has restarted, or
+            // is not associated any more.
             let smf = read.state as u16;
             let [seid, _] = numbers(read.state, smf.into(), read.index);
             let [smf_host, _] = *self.smfs.get(&smf)?;
@@ -370,17 +388,19 @@ impl Fallback {
         Some((SocketAddrV4::new(host, PFCP), finished(50, number, [0, 0], &ies)))
     }
 
-    /// The switch has answered the claim of an index of which the control plane had read this: from now on the software has the index.
+    /// The switch has answered the last claim of an index, of which the control plane had read this: from now on the software has the index.
     /// Returns what the control plane writes into the state: then packets and messages of the UE come to the software.
     ///
     /// # Errors
-    /// The answer is none to such a claim.
+    /// The answer is none to this claim.
     pub fn claimed(&mut self, read: &Entry, answer: &[u8]) -> Result<[u32; 2], HandoverError> {
         let seid =
             answer.get(UP_SEID..).and_then(|octets| octets.first_chunk()).ok_or(HandoverError::Frame)?;
         let seid = u64::from_be_bytes(*seid);
         let (index, generation) = (seid as u32, (seid >> 48) as u16 & 0x7fff);
-        if index != read.index || read.is_live() {
+        let number = self.claimed.get(&index).map(|claimed| claimed.number.to_be_bytes());
+        let is_last = number.is_some_and(|number| answer[NUMBER] == number);
+        if index != read.index || read.is_live() || !is_last {
             return Err(HandoverError::Frame);
         }
         self.hold_claimed(index, generation);
@@ -391,7 +411,8 @@ impl Fallback {
     fn hold_claimed(&mut self, index: u32, generation: u16) {
         // No session has begun since it was read: the last one that was there may be asked for again.
         let is_next = |read: &Entry| self::generation(read.state).wrapping_add(1) == generation;
-        let former = self.claimed.remove(&index).filter(|read| !read.is_live() && is_next(read));
+        let former = self.claimed.remove(&index).map(|claimed| claimed.read);
+        let former = former.filter(|read| !read.is_live() && is_next(read));
         self.held.entry(index).or_insert(Held { generation, session: None, former });
     }
 
@@ -412,7 +433,7 @@ impl Fallback {
         self.own.is_some_and(|(_, number)| state as u16 == number)
     }
 
-    /// The session of this state is of an SMF that has restarted since.
+    /// The session of this state is of an SMF that has restarted since, or is not associated any more.
     fn is_of_before(&self, state: u32) -> bool {
         let number = state as u16;
         self.smfs.get(&number).is_some_and(|[host, _]| self.current.get(host) != Some(&number))
@@ -422,14 +443,30 @@ impl Fallback {
     fn replayed(
         &mut self,
         entry: &Entry,
+        smf: [Ipv4Addr; 2],
+        ue: Ipv4Addr,
+        first: Fields,
+        second: Option<Fields>,
+    ) -> Option<Adopted> {
+        let [host, node] = smf;
+        self.scratch.associate(host, node).ok()?;
+        let adopted = self.replayed_of(entry, smf, ue, first, second);
+        self.scratch.release(host);
+        adopted
+    }
+
+    /// The same, while its SMF is associated there.
+    fn replayed_of(
+        &mut self,
+        entry: &Entry,
         [smf_host, node_address]: [Ipv4Addr; 2],
         ue: Ipv4Addr,
-        [first, second]: [Option<Fields>; 2],
+        first: Fields,
+        second: Option<Fields>,
     ) -> Option<Adopted> {
-        self.scratch.associate(smf_host, node_address).ok()?;
         let [host, node] = [smf_host, node_address].map(|address| u128::from(u32::from(address)));
         let [uplink, downlink] = entry.fars;
-        let first = of_session(first?, entry, ue, uplink).with("node", node).with("cp_address", host);
+        let first = of_session(first, entry, ue, uplink).with("node", node).with("cp_address", host);
         let Effect::Install { session, .. } = self.replay(smf_host, 50, 0, &first.encode())? else {
             return None;
         };
@@ -453,7 +490,6 @@ impl Fallback {
             }
             self.scratch.give_back(adopted.seid);
         }
-        self.scratch.release(smf_host);
         adopted
     }
 
@@ -470,8 +506,9 @@ impl Fallback {
         }
     }
 
-    /// A session has ended at the software, and nobody can ask for it any more, nor does a message wait for the claim of its index: the value that the control plane writes into the switch's
-    /// state ([`Sessions::states`](super::Sessions::states)), so that the switch may use the index again. `None`: it is not the software's.
+    /// A session has ended at the software, and nobody can ask for it any more, nor does a message wait for the claim of its index. Returns the
+    /// value that the control plane writes into the switch's state ([`Sessions::states`](super::Sessions::states)), so that the switch may use the
+    /// index again. `None`: it is not the software's.
     pub fn ended(&mut self, index: u32) -> Option<[u32; 2]> {
         let held = self.held.remove(&index)?;
         self.claimed.remove(&index);
@@ -519,8 +556,13 @@ impl<'a> Request<'a> {
             1 => entry.downlink_action == 2,
             _ => entry.downlink_action != 0,
         };
-        let policy = tables.policy(self.message, (self.ies.len() + HEADER - 4) as u8, &fields);
-        let has_made = |policy: Policy| policy.op == Op::Update || policy.number == entry.downlink_policy;
+        let length = u8::try_from(self.ies.len() + HEADER - 4).ok();
+        let policy = length.and_then(|length| tables.policy(self.message, length, &fields));
+        // The first half of the FAR's ID is the policy's.
+        let has_made = |policy: Policy| match policy.op {
+            Op::Update => tables.change(entry.uplink_policy, entry.downlink_policy, policy.number).is_some(),
+            _ => policy.number == entry.downlink_policy,
+        };
         let is_far = fields.get("far_id") as u16 == entry.fars[1];
         is_cp && is_peer && is_action && is_far && policy.is_some_and(has_made)
     }

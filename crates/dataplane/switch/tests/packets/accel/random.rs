@@ -10,7 +10,7 @@ use causeway_model::{Adopted, Capabilities, LocalEndpoint, LocalEndpoints};
 use causeway_types::{NetworkInstance, NodeId, Seid, Teid, Time};
 use fastrand::Rng;
 
-use causeway_switch::accel::{Entry, Fallback, HandoverError, Op, Passage, Punted, SESSIONS};
+use causeway_switch::accel::{Entry, Fallback, HandoverError, Op, Passage, Punted, SESSIONS, Verdict};
 use causeway_switch::driver::Program;
 
 use super::frames::{cpu_frame, ethernet, ie, ipv4, message, udp};
@@ -888,12 +888,8 @@ fn n4_goes_on_with_what_the_switch_hands_over() {
     assert!(all.iter().zip([500, 1000, 300, 500, 50, 5]).all(|(count, least)| *count > least), "{all:?}");
 }
 
-// Input:  a session with both directions; then a modification with an IE that the switch does not parse; packets of the UE; the same
-//         modification again, and a later one of the class.
-// Output: the message goes to the software with all that the switch knows of the session, at once; from then on packets and messages are the
-//         software's, and the session is handed over only once.
-#[test]
-fn a_message_for_the_software_takes_its_session_along() {
+/// A world with a session whose downlink has FAR 2 and tunnel 5 to a gNB, with its SMF.
+fn with_both_directions() -> (World, SocketAddrV4, Live) {
     let mut world = World::new(1, false);
     let (host, ue) = (SocketAddrV4::new(smf(0), 8805), Ipv4Addr::new(10, 46, 0, 63));
     let pdi = [ie(20, [0]), ie(21, [5]), ie(93, [&[2][..], &ue.octets()].concat())];
@@ -915,7 +911,41 @@ fn a_message_for_the_software_takes_its_session_along() {
     let tunnel = [&[1, 0, 0, 0, 0, 5][..], &[192, 0, 2, 11]].concat();
     let far = [id, ie(44, [2]), ie(4, [ie(42, [0]), ie(84, tunnel)].concat())];
     world.step(host, &message(52, live.seid, 1001, &[ie(1, pdr.concat()), ie(3, far.concat())].concat()));
-    let gnb = Ipv4Addr::new(192, 0, 2, 11);
+    (world, host, live)
+}
+
+// Input:  a change of the tunnel that is noted, for its row is missing still, and names what the session has: the FAR, or another one whose ID has
+//         the same last half; the row of the first one; a message that takes the session along; the change once more.
+// Output: the software answers the first one as accepted, for it is made; the other one is N4's.
+#[test]
+fn a_change_that_is_noted_is_answered_if_it_is_made() {
+    for (far, is_made) in [(2, true), (0x1_0002, false)] {
+        let (mut world, host, live) = with_both_directions();
+        let tunnel = ie(11, ie(84, [1, 0, 0, 0, 0, 5, 192, 0, 2, 11]));
+        let change =
+            message(52, live.seid, 1002, &ie(10, [&ie(108, u32::to_be_bytes(far)), &tunnel[..]].concat()));
+        let policy = world.switch.admit(&change, Op::Update);
+        let verdict = world.switch.model.message(&mut world.switch.state, host, &change).unwrap();
+        assert!(matches!(verdict, Verdict::Second(second) if second.is_noted()));
+        if is_made {
+            world.switch.admit_change([1, 2, policy], 0);
+        }
+        let other = message(52, live.seid, 1003, &ie(6, []));
+        let Outcome::ToSoftware(Some(entry)) = world.switch.message(host, &other) else { panic!() };
+        assert!(world.punted(host, &other, Some(&entry)).session.is_some());
+        assert_eq!(world.switch.message(host, &change), Outcome::ToSoftware(None));
+        assert_eq!(world.punted(host, &change, None).answer.is_some(), is_made);
+    }
+}
+
+// Input:  a session with both directions; then a modification with an IE that the switch does not parse; packets of the UE; the same
+//         modification again, and a later one of the class.
+// Output: the message goes to the software with all that the switch knows of the session, at once; from then on packets and messages are the
+//         software's, and the session is handed over only once.
+#[test]
+fn a_message_for_the_software_takes_its_session_along() {
+    let (mut world, host, live) = with_both_directions();
+    let (ue, cp, gnb) = (live.ue, live.cp, Ipv4Addr::new(192, 0, 2, 11));
     assert_eq!(world.switch.downlink(ue), Passage::Encapsulated(5, gnb, 0, 0));
     assert_eq!(world.switch.uplink(live.teid, 9, ue), Passage::Decapsulated(0));
 
@@ -934,9 +964,10 @@ fn a_message_for_the_software_takes_its_session_along() {
 }
 
 // Input:  a session that the software takes; frames cut short at each octet, of another EtherType, with another code; entries with an SMF, a
-//         place, a policy that there is not, and with a downlink's policy where the session's own should be; entries with random bits changed.
-// Output: each is refused by its name, and the software has no session of it. The whole one is taken, and its index can be used again when it has ended.
-//         What is taken of the random ones is one session.
+//         place, a policy that there is not, with a policy of another message, and with a downlink's policy where the session's own should be;
+//         the session as another SMF's; entries with random bits changed.
+// Output: each is refused by its name, and the software has no session of it. The other SMF's is taken after that. The whole one is taken, and
+//         its index can be used again when it has ended. What is taken of the random ones is one session.
 #[test]
 fn what_the_software_cannot_take_has_a_name() {
     let mut world = World::new(1, false);
@@ -954,6 +985,8 @@ fn what_the_software_cannot_take_has_a_name() {
     let punted = cpu_frame(&frame, Some(&entry));
     let mut fallback = world.fallback;
     let tables = &world.switch.model.tables;
+    // A policy that is none of an establishment.
+    fallback.admitted(97, &parse(&deletion[16..]).fields);
     let mut refuses = |frame: &[u8], error: HandoverError| {
         assert_eq!(fallback.punted(tables, frame), Err(error), "{frame:02x?}");
         assert!(fallback.is_empty());
@@ -978,6 +1011,10 @@ fn what_the_software_cannot_take_has_a_name() {
     let with_downlink = |policy| other(&|entry| (entry.downlink_policy, entry.downlink_action) = (policy, 1));
     refuses(&with_downlink(98), HandoverError::Policy { index, policy: 98 });
     refuses(&with_downlink(entry.uplink_policy), HandoverError::Rules { index });
+    refuses(&other(&|entry| entry.uplink_policy = 97), HandoverError::Rules { index });
+    let of_other = fallback.punted(tables, &other(&|entry| entry.state += 1)).unwrap().session.unwrap();
+    assert!(of_other.cp.addr.contains(smf(1).into()));
+    assert_eq!(fallback.ended(index), Some([entry.state & 0x7fff_0000, 0]));
     let taken = fallback.punted(tables, &punted).unwrap();
     assert_eq!((taken.session.map(|session| session.seid.0 as u32), fallback.has(index)), (Some(LAST), true));
     assert_eq!(fallback.ended(index), Some([entry.state & 0x7fff_0000, 0]));

@@ -11,8 +11,8 @@ use causeway_dataplane::{
 use causeway_model::{Adopted, Capabilities, LocalEndpoints, RuleSet};
 use causeway_n4::{ApplyId, Config, DataPlaneNumbers, N4, Output, RestoreError};
 use causeway_pfcp::{
-    AssociationSetupRequest, CreatedPdr, FTeid, Header, HeartbeatResponse, Ie, Message, NodeId as Node,
-    RawIes, RecoveryTimeStamp,
+    AssociationReleaseRequest, AssociationSetupRequest, CreatedPdr, FTeid, Header, HeartbeatResponse, Ie,
+    Message, NodeId as Node, RawIes, RecoveryTimeStamp,
 };
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_switch::accel::{Direction, FIRST_TEID, SEIDS};
@@ -109,7 +109,7 @@ impl Side {
         self.n4.datagram(now, from.into(), octets);
         self.drain(now);
         let is_response = |(to, bytes): &(SocketAddr, Vec<u8>)| {
-            *to == from.into() && matches!(bytes.get(1), Some(6 | 51 | 53 | 55))
+            *to == from.into() && matches!(bytes.get(1), Some(6 | 10 | 51 | 53 | 55))
         };
         let at = self.sent.iter().position(is_response)?;
         self.sent.remove(at).map(|(_, bytes)| bytes)
@@ -168,8 +168,8 @@ pub(super) struct Software {
     /// What both slow paths have sent by changes of rules, such as buffered packets.
     pub(super) flushed: Vec<Vec<u8>>,
     packets: u32,
-    /// Sequence number of the last setup.
-    setups: u32,
+    /// Sequence number of the last request about an association.
+    node_requests: u32,
     pub(super) counts: SoftwareCounts,
 }
 
@@ -210,22 +210,27 @@ impl Software {
             ues: BTreeMap::new(),
             resting: VecDeque::new(),
             packets: 0,
-            setups: 1,
+            node_requests: 0,
             counts: SoftwareCounts::default(),
         };
-        (0..2).for_each(|number| software.associate(number, 1));
+        (0..2).for_each(|number| software.associate(number));
         software
     }
 
     /// The SMF sets its association up, with its Recovery Time Stamp.
-    fn associate(&mut self, number: u8, sequence: u32) {
+    fn associate(&mut self, number: u8) {
+        let stamp = RecoveryTimeStamp(self.own.recovery[usize::from(number)]);
+        let setup = AssociationSetupRequest::new(Node::Ip(smf(number).into()), stamp);
+        self.node_request(number, setup.into());
+    }
+
+    fn node_request(&mut self, number: u8, message: Message<'_>) {
+        self.node_requests += 1;
+        let mut octets = Vec::new();
+        message.encode(None, self.node_requests, &mut octets).unwrap();
         for side in [&mut self.own, &mut self.whole] {
-            let stamp = side.recovery[usize::from(number)];
-            let setup = AssociationSetupRequest::new(Node::Ip(smf(number).into()), RecoveryTimeStamp(stamp));
-            let mut octets = Vec::new();
-            Message::from(setup).encode(None, sequence, &mut octets).unwrap();
             let answer = side.ask(self.now, SocketAddrV4::new(smf(number), 8805), &octets);
-            assert!(answer.is_some(), "the setup has an answer");
+            assert!(answer.is_some(), "{message:?}");
         }
     }
 
@@ -235,12 +240,22 @@ impl Software {
             let stamp = &mut side.recovery[usize::from(number)];
             *stamp = NtpSeconds(stamp.0 + 100);
         }
-        self.setups += 1;
-        self.associate(number, self.setups);
+        self.associate(number);
+        self.sessions_end(number);
+    }
+
+    /// The SMF ends its association: both N4s end its sessions.
+    pub(super) fn end_association(&mut self, number: u8) {
+        let release = AssociationReleaseRequest::new(Node::Ip(smf(number).into()));
+        self.node_request(number, release.into());
+        self.sessions_end(number);
+    }
+
+    fn sessions_end(&mut self, number: u8) {
         (0..60).for_each(|_| self.advance(self.now));
         for side in [&self.own, &self.whole] {
             let of_smf = side.n4.sessions().filter(|view| view.cp.addr.contains(smf(number).into())).count();
-            assert_eq!(of_smf, 0, "the sessions of a restarted SMF end");
+            assert_eq!(of_smf, 0, "the sessions of this SMF end");
         }
         self.sessions.retain(|_, live| live.smf != number);
     }
@@ -297,7 +312,8 @@ impl Software {
         self.follow();
     }
 
-    /// A request that the switch gives to the software; `repeated`: the answer that it had from the switch, as the software knows it. Returns the answer.
+    /// A request that the switch gives to the software; `repeated`: the answer that it had from the switch, as the software knows it. Returns the
+    /// answer.
     pub(super) fn request(
         &mut self,
         from: SocketAddrV4,

@@ -53,7 +53,7 @@ impl World<'_> {
             assert!(self.moving.remove(&adopted.seid.0), "{entry:?}");
             self.counts.adopted += 1;
             // The session is N4's before anything of it comes, whatever waits.
-            self.software.adopt(adopted, &self.lives[&adopted.seid.0], punted.is_claim);
+            self.software.adopt(adopted, &self.begun_sessions[&adopted.seid.0], punted.is_claim);
         }
         if let Some(index) = punted.void {
             self.counts.void += 1;
@@ -66,7 +66,7 @@ impl World<'_> {
         }
         if punted.is_claim {
             self.claim_came_back(&message);
-        } else if self.is_of_this_life(&message) {
+        } else if self.is_since_restart(&message) {
             if let Some(answer) = punted.answer {
                 self.ask(&message, Some(answer));
             } else {
@@ -99,7 +99,7 @@ impl World<'_> {
             } else if answer.is_none() && self.is_late(&waiting.message) {
                 self.counts.late += 1;
             } else {
-                self.counts.judged_again += u64::from(answer.is_some());
+                self.counts.checked_again += u64::from(answer.is_some());
                 self.ask(&waiting.message, answer);
             }
         }
@@ -230,13 +230,15 @@ impl World<'_> {
     }
 
     pub(super) fn claim_answered(&mut self, index: u32, answer: &[u8]) {
-        let sent = self.claims.get(&index).and_then(|claim| claim.sent);
-        let Some((read, _)) = sent.filter(|(_, number)| *number == number_of(answer)) else { return };
+        let Some((read, number)) = self.claims.get(&index).and_then(|claim| claim.sent) else { return };
         if self.fallback.has(index) {
             return;
         }
-        let Ok(value) = self.fallback.claimed(&read, answer) else { return self.read(index) };
-        self.write(index, value);
+        match (self.fallback.claimed(&read, answer), number == number_of(answer)) {
+            (Ok(value), true) => self.write(index, value),
+            (Err(_), true) => self.read(index),
+            (result, false) => assert!(result.is_err(), "an answer to an earlier claim"),
+        }
     }
 
     fn write(&mut self, index: u32, value: [u32; 2]) {
@@ -293,7 +295,7 @@ impl World<'_> {
         }
     }
 
-    /// After a restart: sessions of that SMF that the switch has still.
+    /// After a restart, or the end of an association: sessions of that SMF that the switch has still.
     pub(super) fn sweep(&mut self, number: u16) {
         for index in self.indexes() {
             let read = self.read_all(index);

@@ -184,7 +184,10 @@ pub(super) fn rows(random: &mut Rng, tables: &mut Tables, at_first: &mut Tables)
             }
             at_first.open_downlink(uplink, downlink, if of_downlink == 2 { 9 } else { 0 }, 0);
             let action = if of_downlink % 2 == 1 { 2 } else { 1 };
-            let mut add = |change| rows.insert(random.usize(..=rows.len()), change);
+            let mut add = |change: Rows| {
+                change.write(tables);
+                rows.insert(random.usize(..=rows.len()), change);
+            };
             add(Rows::Change([uplink, 0, downlink], action));
             for (update, action) in updates.into_iter().zip([0, 2, 1, 1, 0]) {
                 add(Rows::Change([uplink, downlink, update], action));

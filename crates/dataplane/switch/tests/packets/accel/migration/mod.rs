@@ -1,5 +1,5 @@
-//! Worlds of migration: SMFs whose requests are lost, repeated and reordered, user packets in both directions, the switch, and N4 with a slow path at its CPU
-//! port; beside them N4 with a slow path that has each message and packet when its owner has it.
+//! Worlds of migration: SMFs whose requests are lost, repeated and reordered, user packets in both directions, the switch, and N4 with a slow
+//! path at its CPU port; beside them N4 with a slow path that has each message and packet when its owner has it.
 //!
 //! A world is drawn from its seed, which a failure prints: `CAUSEWAY_SEED=n` begins there, `CAUSEWAY_WORLDS=n` runs so many,
 //! and `CAUSEWAY_TRACE=1` prints what happens.
@@ -108,7 +108,8 @@ struct Message {
 #[derive(Debug)]
 struct Request {
     slot: usize,
-    life: u32,
+    /// Restarts of its SMF before.
+    restarts: u32,
     kind: Kind,
     octets: Vec<u8>,
     tries: u8,
@@ -130,7 +131,8 @@ struct Slot {
 /// An SMF.
 #[derive(Debug)]
 struct Smf {
-    life: u32,
+    /// Restarts, and ends of its association.
+    restarts: u32,
     is_up: bool,
     sequence: u32,
     number: u16,
@@ -140,18 +142,20 @@ struct Smf {
 enum Event {
     /// The SMF has something to say.
     Start(usize),
-    /// It does not wait for the answer.
-    Hurry(usize, usize),
+    /// It sends the next request without the answer to this one.
+    NextWithoutAnswer(usize, usize),
     /// A request arrives at the switch.
     Request(usize),
     Repeat(usize),
     Answer(usize, Vec<u8>),
     Restart(u8),
+    EndAssociation(u8),
     /// A message passes a second time.
     Second(Second, Message, Option<u32>),
     /// By the CPU port.
     AtSoftware(Message, Option<Entry>),
     Setup(u8),
+    Release(u8),
     PacketAtSoftware(Numbered, bool),
     Packet,
     /// Of this UE, while a message about it is between its passes.
@@ -161,6 +165,7 @@ enum Event {
     /// The control plane and the switch.
     Rows(Rows),
     SmfNumber(u8),
+    SmfRemoved(u8),
     ReadFirst(u32, u32),
     ReadRest(Entry, u32),
     ClaimAtSwitch(SocketAddrV4, Vec<u8>),
@@ -178,9 +183,10 @@ struct Counts {
     void: u64,
     released: u64,
     waited: u64,
-    /// Requests that were answered by the switch while they waited.
-    judged_again: u64,
+    /// Requests that the switch has answered while they waited.
+    checked_again: u64,
     restarts: u64,
+    ended_associations: u64,
     left: [u64; 2],
     buffered: u64,
     dropped: u64,
@@ -215,7 +221,7 @@ struct World<'a> {
     requests: Vec<Request>,
     next_cp: u64,
     /// Sessions that the switch has begun.
-    lives: BTreeMap<u64, Live>,
+    begun_sessions: BTreeMap<u64, Live>,
     /// Sessions on their way to the software.
     moving: BTreeSet<u64>,
     /// Messages of an index between their passes, by their kind.
@@ -223,6 +229,8 @@ struct World<'a> {
     /// By index: what the switch has noted, and sessions that it has begun.
     changes: BTreeMap<u32, u32>,
     begun: BTreeMap<u32, u32>,
+    /// Rows that wait until no message is between its passes.
+    rows: VecDeque<Rows>,
     waiting: VecDeque<Waiting>,
     claims: BTreeMap<u32, Claim>,
     writing: BTreeSet<u32>,
@@ -239,7 +247,7 @@ struct World<'a> {
     teids: BTreeMap<Ipv4Addr, u32>,
     is_over: bool,
     /// Each event is printed.
-    is_told: bool,
+    is_traced: bool,
     counts: Counts,
 }
 
@@ -267,7 +275,7 @@ impl<'a> World<'a> {
             tables.set_smf(smf(number), smf(number), u16::from(number) + 1);
             fallback.set_smf(smf(number), smf(number), u16::from(number) + 1);
             let sequence = random.u32(..1 << 24);
-            Smf { life: 0, is_up: true, sequence, number: u16::from(number) + 1 }
+            Smf { restarts: 0, is_up: true, sequence, number: u16::from(number) + 1 }
         });
         tables.set_smf(OWN, OWN, OWN_NUMBER);
         fallback.set_own(OWN, OWN_NUMBER);
@@ -298,11 +306,12 @@ impl<'a> World<'a> {
             slots: Vec::new(),
             requests: Vec::new(),
             next_cp: 1,
-            lives: BTreeMap::new(),
+            begun_sessions: BTreeMap::new(),
             moving: BTreeSet::new(),
             between: BTreeMap::new(),
             changes: BTreeMap::new(),
             begun: BTreeMap::new(),
+            rows: VecDeque::new(),
             waiting: VecDeque::new(),
             claims: BTreeMap::new(),
             writing: BTreeSet::new(),
@@ -315,7 +324,7 @@ impl<'a> World<'a> {
             last: BTreeMap::new(),
             teids: BTreeMap::new(),
             is_over: false,
-            is_told: std::env::var_os("CAUSEWAY_TRACE").is_some(),
+            is_traced: std::env::var_os("CAUSEWAY_TRACE").is_some(),
             counts: Counts::default(),
         };
         world.begin(rows);
@@ -343,9 +352,11 @@ impl<'a> World<'a> {
             let at = self.later(self.pace.think);
             self.push(at, Event::Start(usize::from(slot)));
         }
-        if self.random.u8(..4) == 0 {
-            let (at, smf) = (self.later(8 * self.pace.think), self.random.u8(..2));
-            self.push(at, Event::Restart(smf));
+        let (at, smf) = (self.later(8 * self.pace.think), self.random.u8(..2));
+        match self.random.u8(..8) {
+            0 | 1 => self.push(at, Event::Restart(smf)),
+            2 => self.push(at, Event::EndAssociation(smf)),
+            _ => {}
         }
         self.push(1, Event::Packet);
     }
@@ -401,7 +412,7 @@ impl<'a> World<'a> {
             if now.since(self.software.now) > Span::from_millis(1) {
                 self.software.advance(now);
             }
-            if self.is_told {
+            if self.is_traced {
                 eprintln!("{at} {event:02x?}");
             }
             self.happens(event);
@@ -417,19 +428,20 @@ impl<'a> World<'a> {
     fn happens(&mut self, event: Event) {
         match event {
             Event::Start(slot) => self.start(slot),
-            Event::Hurry(slot, id) => {
+            Event::NextWithoutAnswer(slot, id) => {
                 if self.slots[slot].request == Some(id) {
-                    self.slots[slot].request = None;
-                    self.start(slot);
+                    self.next_without_answer(slot, id);
                 }
             }
             Event::Request(id) => self.at_switch(id),
             Event::Repeat(id) => self.repeat(id),
             Event::Answer(id, answer) => self.answered(id, answer),
             Event::Restart(number) => self.restart(number),
+            Event::EndAssociation(number) => self.end_association(number),
             Event::Second(second, message, index) => self.second(second, message, index),
             Event::AtSoftware(message, entry) => self.at_software(message, entry),
             Event::Setup(number) => self.setup(number),
+            Event::Release(number) => self.released(number),
             Event::PacketAtSoftware(packet, was_known) => {
                 let fate = self.software.fate(&packet, was_known);
                 self.decided(&packet, fate, true);
@@ -451,8 +463,12 @@ impl<'a> World<'a> {
                 self.packet_of(ue, direction);
             }
             Event::Left(number) => self.has_left(number),
-            Event::Rows(rows) => rows.write(&mut self.machine.model.tables),
+            Event::Rows(rows) => {
+                self.rows.push_back(rows);
+                self.write_rows();
+            }
             Event::SmfNumber(number) => self.renumbered(number),
+            Event::SmfRemoved(number) => self.removed(number),
             Event::ReadFirst(index, attempt) => self.read_first(index, attempt),
             Event::ReadRest(first, attempt) => self.read_rest(&first, attempt),
             Event::ClaimAtSwitch(from, octets) => self.claim_at_switch(from, octets),
@@ -467,7 +483,8 @@ impl<'a> World<'a> {
         for seid in self.software.alive.values() {
             let (index, live) = (*seid as u32, (*seid >> 48) as u32);
             let state = self.machine.state.register(self.machine.model.states(), index).map(|cell| cell[0]);
-            let at_switch = self.lives.contains_key(seid) && state.is_some_and(|state| state >> 16 == live);
+            let at_switch =
+                self.begun_sessions.contains_key(seid) && state.is_some_and(|state| state >> 16 == live);
             let owners = [at_switch, self.moving.contains(seid), self.software.owns(*seid)];
             let count = owners.iter().filter(|owns| **owns).count();
             assert_eq!(count, 1, "{seid:#x}: at the switch, on its way, at the software: {owners:?}");
@@ -497,15 +514,28 @@ impl World<'_> {
                 (Kind::Establishment, octets)
             }
         };
-        let life = smf.life;
+        let restarts = smf.restarts;
         let id = self.requests.len();
         slot.request = Some(id);
-        self.requests.push(Request { slot: at, life, kind, octets, tries: 0, answer: None, by_switch: None });
+        let (answer, by_switch) = (None, None);
+        self.requests.push(Request { slot: at, restarts, kind, octets, tries: 0, answer, by_switch });
         self.send(id);
         if matches!(kind, Kind::Modification | Kind::Other) && self.random.u8(..6) == 0 {
             let at_time = self.later(2 * self.pace.network);
-            self.push(at_time, Event::Hurry(at, id));
+            self.push(at_time, Event::NextWithoutAnswer(at, id));
         }
+    }
+
+    fn next_without_answer(&mut self, at: usize, id: usize) {
+        self.slots[at].request = None;
+        let Request { kind, octets, .. } = &self.requests[id];
+        let fields = parse(&octets[16..]).fields;
+        let adds_downlink = *kind == Kind::Modification && fields.form("form_pdr") != 0;
+        if let Some(live) = self.slots[at].live.as_mut().filter(|_| adds_downlink) {
+            // The SMF may go on as if the downlink were there.
+            (live.has_downlink, live.fars[1]) = (self.random.u8(..4) > 0, far_id(&fields));
+        }
+        self.start(at);
     }
 
     fn send(&mut self, id: usize) {
@@ -538,10 +568,11 @@ impl World<'_> {
         self.push(at, Event::Start(slot));
     }
 
-    fn is_of_this_life(&self, message: &Message) -> bool {
+    /// Its SMF has not restarted since it sent the message.
+    fn is_since_restart(&self, message: &Message) -> bool {
         message.request.is_none_or(|id| {
             let request = &self.requests[id];
-            request.life == self.smfs[usize::from(self.slots[request.slot].smf)].life
+            request.restarts == self.smfs[usize::from(self.slots[request.slot].smf)].restarts
         })
     }
 
@@ -557,7 +588,7 @@ impl World<'_> {
         let request = &mut self.requests[id];
         let (at, kind, octets) = (request.slot, request.kind, request.octets.clone());
         let number = self.slots[at].smf;
-        if request.life != self.smfs[usize::from(number)].life {
+        if request.restarts != self.smfs[usize::from(number)].restarts {
             return;
         }
         let before = request.answer.get_or_insert_with(|| answer.clone());
@@ -587,31 +618,66 @@ impl World<'_> {
         self.next(at);
     }
 
-    /// The SMF restarts. What it has sent reaches nobody any more.
+    /// The SMF restarts.
     fn restart(&mut self, number: u8) {
+        self.leaves_all(number);
+        self.counts.restarts += 1;
+        self.by_cpu_port(Event::Setup(number));
+    }
+
+    /// The SMF ends its association.
+    fn end_association(&mut self, number: u8) {
+        self.leaves_all(number);
+        self.counts.ended_associations += 1;
+        self.by_cpu_port(Event::Release(number));
+    }
+
+    /// What the SMF has sent reaches nobody any more.
+    fn leaves_all(&mut self, number: u8) {
         let smf = &mut self.smfs[usize::from(number)];
-        (smf.life, smf.is_up) = (smf.life + 1, false);
+        (smf.restarts, smf.is_up) = (smf.restarts + 1, false);
         smf.sequence = smf.sequence.wrapping_add(0x10_0000) & 0x00ff_ffff;
         for slot in self.slots.iter_mut().filter(|slot| slot.smf == number) {
             (slot.request, slot.live) = (None, None);
         }
-        self.counts.restarts += 1;
-        self.by_cpu_port(Event::Setup(number));
     }
 
     /// Its setup comes to N4, which ends its sessions. The answer waits until the switch knows it.
     fn setup(&mut self, number: u8) {
         self.software.restart(number);
-        self.waiting = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .filter(|waiting| self.is_of_this_life(waiting.message()))
-            .collect();
+        self.forget_waiting();
         let of_smf = &mut self.smfs[usize::from(number)];
         of_smf.number += 2;
         self.fallback.set_smf(smf(number), smf(number), of_smf.number);
         self.tables.set_smf(smf(number), smf(number), of_smf.number);
         let at = self.later(self.pace.table);
         self.push(at, Event::SmfNumber(number));
+    }
+
+    /// The end of its association comes to N4, which ends its sessions. The answer waits until the switch does not know the SMF any more.
+    fn released(&mut self, number: u8) {
+        self.software.end_association(number);
+        self.forget_waiting();
+        // That of its next association.
+        self.smfs[usize::from(number)].number += 2;
+        self.fallback.remove_smf(smf(number));
+        self.tables.remove_smf(smf(number));
+        let at = self.later(self.pace.table);
+        self.push(at, Event::SmfRemoved(number));
+    }
+
+    fn removed(&mut self, number: u8) {
+        self.machine.model.tables.remove_smf(smf(number));
+        self.sweep(self.smfs[usize::from(number)].number - 2);
+        let at = self.later(8 * self.pace.think);
+        self.push(at, Event::Restart(number));
+    }
+
+    fn forget_waiting(&mut self) {
+        self.waiting = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .filter(|waiting| self.is_since_restart(waiting.message()))
+            .collect();
     }
 
     fn renumbered(&mut self, number: u8) {
@@ -658,14 +724,14 @@ impl World<'_> {
         let request = &self.requests[id];
         let from = SocketAddrV4::new(smf(self.slots[request.slot].smf), 8805);
         let message = Message { request: Some(id), from, octets: request.octets.clone() };
-        if !self.is_of_this_life(&message) {
+        if !self.is_since_restart(&message) {
             return;
         }
         let index = self.index_of(&message.octets);
-        // Not between both passes of an establishment that comes late (docs/accel.md).
+        // Not while an establishment of the index is between its passes (docs/accel.md).
         let others = index.and_then(|index| self.between.get(&index));
         if others.is_some_and(|others| others.contains(&Kind::Establishment)) {
-            return self.push(self.now + 1, Event::Request(id));
+            return self.push(self.second_at.max(self.now) + 1, Event::Request(id));
         }
         // What neither switch nor software knows any more (docs/accel.md).
         if self.is_unknown(request) {
@@ -701,7 +767,7 @@ impl World<'_> {
                 request.by_switch = Some(*begun);
                 let number = self.slots[request.slot].smf;
                 let live = live_of(number, &message.octets, &answer);
-                self.lives.insert(live.seid, live);
+                self.begun_sessions.insert(live.seid, live);
             }
         }
         self.answer(message, answer);
@@ -716,8 +782,25 @@ impl World<'_> {
                 self.push(self.now, Event::PacketBetween(ue));
             }
         }
-        self.second_at = (self.now + self.random.u64(1..4)).max(self.second_at);
+        if let Some(id) = message.request.filter(|_| self.random.u8(..8) == 0) {
+            // A copy of it comes before its second pass.
+            self.push(self.now, Event::Request(id));
+        }
+        let at = match self.random.u8(..8) {
+            0 => self.later(self.pace.network),
+            _ => self.now + self.random.u64(1..4),
+        };
+        self.second_at = at.max(self.second_at);
         self.push(self.second_at, Event::Second(second, message, index));
+    }
+
+    /// Not between both passes of a change (docs/accel.md).
+    fn write_rows(&mut self) {
+        while self.between.is_empty()
+            && let Some(rows) = self.rows.pop_front()
+        {
+            rows.write(&mut self.machine.model.tables);
+        }
     }
 
     fn second(&mut self, second: Second, message: Message, index: Option<u32>) {
@@ -726,6 +809,7 @@ impl World<'_> {
             others.remove(0);
             if others.is_empty() {
                 self.between.remove(&index);
+                self.write_rows();
             }
         }
         let entry = self.machine.model.second(&mut self.machine.state, second).unwrap();
@@ -825,9 +909,10 @@ impl Drop for Seed {
     }
 }
 
-// Input:  300 worlds (CAUSEWAY_WORLDS: another number) of two SMFs that share six UE addresses: requests that are lost, repeated, late, of the class, nearly so and more
-//         complex ones, two for one UE, before the answer to the one before, restarts; user packets in both directions; policies that are admitted meanwhile; everything between
-//         switch, control plane and N4 takes any time.
+// Input:  300 worlds (CAUSEWAY_WORLDS: another number) of two SMFs that share six UE addresses: requests that are lost, repeated, late, of the
+//         class, nearly so and more complex ones, two for one UE, before the answer to the one before, restarts, ends of associations; user
+//         packets in both directions; policies that are admitted meanwhile; what is between switch, control plane and N4 takes from a microsecond
+//         up to its time of the world (`Pace`): the CPU port at most 66 ms, a write or read at most 33 ms, a second pass 8 ms.
 // Output: at each moment each session is the switch's, the software's or in the frame between them; each request has the answer of N4 that has
 //         everything, the same octets if it is repeated; each packet leaves as that slow path forwards it, once and in order, or is buffered or
 //         dropped as there; at the end both have the same sessions with the same rules.
@@ -852,8 +937,12 @@ fn each_world_is_as_one_upf() {
             all.void,
             all.released,
             all.waited,
-            all.judged_again,
+            all.checked_again,
             all.restarts,
+            all.ended_associations,
+            all.left[0],
+            all.left[1],
+            all.buffered,
         ];
         assert!(all.iter().all(|count| *count > 0), "{all:?}");
     }
@@ -867,8 +956,9 @@ impl Counts {
         self.void += other.void;
         self.released += other.released;
         self.waited += other.waited;
-        self.judged_again += other.judged_again;
+        self.checked_again += other.checked_again;
         self.restarts += other.restarts;
+        self.ended_associations += other.ended_associations;
         self.left[0] += other.left[0];
         self.left[1] += other.left[1];
         self.buffered += other.buffered;
