@@ -151,7 +151,8 @@ impl Sessions {
     pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions, out: &mut Outputs) {
         let Some(index) = self.index_of(seid) else { return };
         let Self { all, planning, resources, .. } = self;
-        let Some(session) = all.get(index) else { return };
+        // The response to a final report changes nothing: the data plane has removed the session, or will.
+        let Some(session) = all.get(index).filter(|session| !session.is_ending()) else { return };
         let rules = session.rules.to_rules();
         match causeway_rules::instruct(&rules, instructions, seid, &planning.context(), resources) {
             Err(rejection) => refuse_instructions(seid, rejection, out),
