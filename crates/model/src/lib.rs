@@ -73,7 +73,8 @@ pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use profile::Templates;
 pub use profile::{
     FurtherParams, FurtherSlots, MAX_FURTHER_TUNNELS, MAX_TUNNELS, Policy, PolicySlots, ProfileTransition,
-    ProfiledSession, RateKind, RemoteFars, SessionParams, SessionProfile, TransitionEffect, upper_half,
+    ProfiledSession, RateKind, RemoteFars, SessionParams, SessionProfile, TransitionEffect, UE_PREFIX_BITS,
+    upper_half,
 };
 pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use redirect::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};

@@ -27,9 +27,7 @@ impl Inactivity {
     pub(crate) fn new(limit: Span, now: Time) -> Self {
         Self { limit, last: now, notified: false, set: None }
     }
-}
 
-impl Inactivity {
     /// With the state that it had.
     pub(crate) const fn restored(limit: Span, (last, notified, set): InactivityState) -> Self {
         Self { limit, last, notified, set }

@@ -1,15 +1,12 @@
 //! The sessions that a packet may belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
 
 use causeway_collections::{PartitionedMap, SortedSet};
-use causeway_model::{PduSessionType, RuleSet, UeSide};
+use causeway_model::{PduSessionType, RuleSet, UE_PREFIX_BITS, UeSide, upper_half};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
-
-/// The length of the IPv6 prefixes of nearly all sessions, in bits.
-const UE_PREFIX_BITS: u8 = 64;
 
 /// Finds sessions by tunnel and by UE address. Its content always follows the rules of the sessions.
 #[derive(Debug, Default)]
@@ -160,7 +157,7 @@ impl Index {
         match ip {
             IpAddr::V4(ip) if self.ipv4_addresses.contains_key(&ip) => true,
             IpAddr::V4(_) if !self.has_ipv4_prefixes() => false,
-            IpAddr::V6(ip) if self.ipv6_prefixes.contains_key(&upper(ip)) => true,
+            IpAddr::V6(ip) if self.ipv6_prefixes.contains_key(&upper_half(ip)) => true,
             IpAddr::V6(_) if self.has_only_64_bit_prefixes() => false,
             _ => self.covering(IpNet::from(ip)).next().is_some(),
         }
@@ -230,13 +227,9 @@ fn single(net: IpNet) -> Option<Ipv4Addr> {
 /// The upper half, if the network is an IPv6 prefix of 64 bits.
 fn half(net: IpNet) -> Option<u64> {
     match net {
-        IpNet::V6(net) if net.prefix_len() == UE_PREFIX_BITS => Some(upper(net.addr())),
+        IpNet::V6(net) if net.prefix_len() == UE_PREFIX_BITS => Some(upper_half(net.addr())),
         _ => None,
     }
-}
-
-const fn upper(ip: Ipv6Addr) -> u64 {
-    (ip.to_bits() >> 64) as u64
 }
 
 const fn version(net: IpNet) -> usize {

@@ -12,8 +12,8 @@ use crate::RuleSet;
 /// Maximum number of further tunnels of each kind. Equal remote tunnels count once.
 pub const MAX_FURTHER_TUNNELS: usize = 4;
 
-/// The length of the IPv6 prefix of a UE, in bits.
-const UE_PREFIX_BITS: u8 = 64;
+/// The length of the IPv6 prefix of nearly all UEs, in bits.
+pub const UE_PREFIX_BITS: u8 = 64;
 
 /// What [`SessionParams`] has no place for.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
@@ -79,12 +79,7 @@ impl AllParams {
         if prefix.is_some_and(|prefix| prefix.prefix_len() != UE_PREFIX_BITS) {
             return None;
         }
-        let mut tunnels = Vec::new();
-        for tunnel in rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel) {
-            if !tunnels.contains(&tunnel) {
-                tunnels.push(tunnel);
-            }
-        }
+        let tunnels = tunnels_of(rules);
         let (fars, remotes, of_fars, further) = remotes_of(rules);
         let params = SessionParams { ue: ues().find_map(|ue| ue.v4), remotes, ..SessionParams::default() };
         let form = |tunnel: &FTeid| (tunnel.addr.v4.is_some(), tunnel.addr.v6.is_some());
@@ -103,6 +98,17 @@ impl AllParams {
         });
         Some(Self { fars, params, tunnels, slots, further })
     }
+}
+
+/// The local tunnels of the rules, each once.
+pub(super) fn tunnels_of(rules: &RuleSet) -> Vec<FTeid> {
+    let mut tunnels = Vec::new();
+    for tunnel in rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel) {
+        if !tunnels.contains(&tunnel) {
+            tunnels.push(tunnel);
+        }
+    }
+    tunnels
 }
 
 type Remotes = (RemoteFars, [Option<FTeidV4>; MAX_TUNNELS], Vec<(FarId, usize)>, Vec<FTeid>);

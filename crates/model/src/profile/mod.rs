@@ -13,7 +13,7 @@ mod session_profile;
 mod templates;
 mod transition;
 
-pub use further::{FurtherParams, FurtherSlots, MAX_FURTHER_TUNNELS, upper_half};
+pub use further::{FurtherParams, FurtherSlots, MAX_FURTHER_TUNNELS, UE_PREFIX_BITS, upper_half};
 pub use params::{MAX_TUNNELS, Policy, PolicySlots, RateKind, SessionParams};
 pub use profiled_session::ProfiledSession;
 pub use session_profile::{RemoteFars, SessionProfile};

@@ -85,23 +85,9 @@ impl SessionProfile {
         }
     }
 
-    /// The profile of a session with these rules that is made from them alone: at most two tunnels of each kind, over IPv4, bit rates, and flow
-    /// descriptions without an id are parameters. All sessions of the profile have its IPv6 prefixes. `None`: as for [`SessionProfile::new`].
+    /// The profile of a session with these rules that is made from them alone: all of its addresses and tunnels, bit rates, and flow descriptions
+    /// without an id are parameters. `None`: as for [`SessionProfile::new`], or there are more tunnels than [`FurtherParams`] has.
     pub fn of_rules(rules: &RuleSet) -> Option<Self> {
-        let ue = rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4);
-        let (fars, remotes) = Self::remotes_of(rules)?;
-        let params = SessionParams { ue, remotes, ..SessionParams::default() };
-        let mut tunnels = Vec::new();
-        for tunnel in rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel) {
-            if !tunnels.contains(&tunnel) {
-                tunnels.push(tunnel);
-            }
-        }
-        Self::new(rules.clone(), tunnels, fars, params, PolicySlots::of_rules(rules), octets_of(rules))
-    }
-
-    /// The same with the IPv6 prefix and further tunnels as parameters.
-    pub fn of_rules_with_further(rules: &RuleSet) -> Option<Self> {
         let AllParams { fars, params, tunnels, slots: further_slots, further } = AllParams::of(rules)?;
         let slots = PolicySlots { further: further_slots, ..PolicySlots::of_rules(rules) };
         Self::with_further(rules.clone(), (tunnels, fars, params), slots, further, octets_of(rules))
@@ -357,7 +343,7 @@ impl SessionProfile {
 }
 
 /// The octets for which the memory of a profile of these rules is estimated.
-fn octets_of(rules: &RuleSet) -> usize {
+pub(super) fn octets_of(rules: &RuleSet) -> usize {
     OF_RULES.max(rules.pdrs.len() * OF_A_PDR + rules.filter_memory())
 }
 

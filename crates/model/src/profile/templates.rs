@@ -2,8 +2,22 @@
 
 use std::sync::Arc;
 
-use super::{ProfileTransition, ProfiledSession, SessionProfile, TransitionEffect};
+use super::further::tunnels_of;
+use super::session_profile::octets_of;
+use super::{
+    PolicySlots, ProfileTransition, ProfiledSession, SessionParams, SessionProfile, TransitionEffect,
+};
 use crate::{Plan, RuleSet};
+
+/// A profile as the control plane makes it of requests: at most two tunnels of each kind, over IPv4, bit rates, and flow descriptions without an id
+/// are parameters. All sessions of the profile have its IPv6 prefixes.
+fn template_of(rules: &RuleSet) -> Option<SessionProfile> {
+    let ue = rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4);
+    let (fars, remotes) = SessionProfile::remotes_of(rules)?;
+    let params = SessionParams { ue, remotes, ..SessionParams::default() };
+    let (slots, octets) = (PolicySlots::of_rules(rules), octets_of(rules));
+    SessionProfile::new(rules.clone(), tunnels_of(rules), fars, params, slots, octets)
+}
 
 /// The session profiles of a test.
 #[derive(Debug, Default)]
@@ -14,14 +28,14 @@ impl Templates {
     /// sessions are not cached.
     pub fn profiled(&mut self, rules: &RuleSet) -> Option<ProfiledSession> {
         let of_known = |template: &Arc<SessionProfile>| {
-            let its = SessionProfile::of_rules(rules)?;
+            let its = template_of(rules)?;
             let profiled = ProfiledSession::new(Arc::clone(template), *its.params(), its.policy().cloned());
             (profiled.rules() == *rules).then_some(profiled)
         };
         if let Some(profiled) = self.0.iter().find_map(of_known) {
             return Some(profiled);
         }
-        let template = Arc::new(SessionProfile::of_rules(rules)?);
+        let template = Arc::new(template_of(rules)?);
         self.0.push(Arc::clone(&template));
         Some(ProfiledSession::new(Arc::clone(&template), *template.params(), template.policy().cloned()))
     }

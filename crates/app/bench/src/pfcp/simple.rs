@@ -83,7 +83,8 @@ pub(super) fn run(options: &Options, common: &Common, progress: &mut Progress) -
     }
     report.note(
         "The paper's switch answers 4,389 k/s (AccelUPF table 1). Rows of the data plane write answers and state of sessions, and install \
-         nothing into a packet path; compare them with accepting. Where there are several threads, each has a core and its own sessions, as many as the table says; their rate is their number divided by the median, which is of one thread, as is the ratio to N4.",
+         nothing into a packet path; compare them with accepting. Each of several threads has a core, and as many sessions of its own as \
+         the table says; their rate is their number divided by the median, which is of one thread, as is the ratio to N4.",
     );
     Ok(report)
 }

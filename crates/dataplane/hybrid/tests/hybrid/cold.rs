@@ -34,6 +34,15 @@ fn cold(world: &World) -> u64 {
     world.upf.cold_storage().unwrap().cold
 }
 
+/// The downlink of the first session moves to the switch, and has packets there.
+fn promote(world: &mut World) {
+    world.wish(Wish::Promote(rule(0, DOWN)));
+    for _ in 0..3 {
+        world.pass(A_WHILE);
+        world.packet(0, DOWN, 100);
+    }
+}
+
 /// A world in which all sessions have had a packet and are in cold storage, with the faults of its store.
 fn idle() -> (World, Arc<Mutex<StoreFaults>>) {
     let faults = Arc::new(Mutex::new(StoreFaults::default()));
@@ -110,11 +119,7 @@ fn a_plan_about_a_cold_session_on_the_switch_is_in_flight() {
     let faults = Arc::new(Mutex::new(StoreFaults::default()));
     let mut world = world(MemoryStore::with_faults(Arc::clone(&faults)), Timing::INSTANT, 2);
     world.packet(0, DOWN, 100);
-    world.wish(Wish::Promote(rule(0, DOWN)));
-    for _ in 0..3 {
-        world.pass(A_WHILE);
-        world.packet(0, DOWN, 100);
-    }
+    promote(&mut world);
     world.pass(Span::from_millis(40));
     assert!(world.upf.moves().is_settled(rule(0, DOWN)));
     world.pass(20 * IDLE);
@@ -145,11 +150,7 @@ fn a_timer_of_a_cold_session_waits_for_no_disk() {
         world.establish(number, rules);
         world.packet(number, DOWN, 100);
     }
-    world.wish(Wish::Promote(rule(0, DOWN)));
-    for _ in 0..3 {
-        world.pass(A_WHILE);
-        world.packet(0, DOWN, 100);
-    }
+    promote(&mut world);
     world.pass(40 * IDLE);
     assert_eq!(cold(&world), SESSIONS.into());
     *faults.lock().unwrap() = StoreFaults { reads_wait: true, reads_fail: true, ..StoreFaults::default() };

@@ -4,10 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_collections::SortedMap;
 use causeway_dataplane::Usage;
-use causeway_model::{OuterHeader, Pdr, PduSessionType, RuleSet, Urr};
+use causeway_model::{OuterHeader, Pdr, PduSessionType, RuleSet, UE_PREFIX_BITS, Urr};
 use causeway_types::{Seid, Teid, Time, UsageReportTrigger, Volume};
 
-use super::lookup::UE_PREFIX;
 use super::measured_state::is_independent_of_topology;
 use crate::engine::SlowPath;
 use crate::lazy::Lazy;
@@ -72,7 +71,7 @@ fn volume_only_report(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
 pub(super) fn is_independent(rules: &RuleSet) -> bool {
     let RuleSet { pdu_type, pdrs, fars, qers, .. } = rules;
     let has_ue_prefix =
-        |pdr: &Pdr| pdr.pdi.ue.and_then(|ue| ue.v6).is_none_or(|net| net.prefix_len() == UE_PREFIX);
+        |pdr: &Pdr| pdr.pdi.ue.and_then(|ue| ue.v6).is_none_or(|net| net.prefix_len() == UE_PREFIX_BITS);
     let has_one_address = pdrs.values().all(|pdr| pdr.pdi.routes.is_empty() && has_ue_prefix(pdr));
     let leads_into_gtpu = fars.values().all(|far| {
         let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);

@@ -3,14 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_model::{Op, Pdr, SessionChange, UeAddress, UeSide};
+use causeway_model::{Op, Pdr, SessionChange, UE_PREFIX_BITS, UeAddress, UeSide, upper_half};
 use causeway_types::{Direction, Interface, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 use crate::engine::SlowPath;
 use crate::session::direction_of;
-
-/// The length of the prefix in an IPv6 lookup key, in bits.
-pub(super) const UE_PREFIX: u8 = 64;
 
 /// Whether the change can change which session a packet finds.
 #[inline]
@@ -84,17 +81,12 @@ impl UeMatch {
     /// `None`: an IPv6 prefix of another length than 64 bits.
     fn of(side: UeSide, ue: Option<UeAddress>, has_routes: bool) -> Option<Self> {
         let v6 = match ue.and_then(|ue| ue.v6) {
-            Some(net) => Some(upper_half(net).filter(|_| net.prefix_len() == UE_PREFIX)?),
-            None => None,
+            Some(net) if net.prefix_len() != UE_PREFIX_BITS => return None,
+            net => net.map(|net| upper_half(net.addr())),
         };
         let v4 = ue.and_then(|ue| ue.v4);
         Some(Self { side, is_named: ue.is_some() || has_routes, v4, v6, has_more: has_routes })
     }
-}
-
-fn upper_half(net: Ipv6Net) -> Option<u64> {
-    let [upper @ .., _, _, _, _, _, _, _, _] = net.trunc().addr().octets();
-    Some(u64::from_be_bytes(upper))
 }
 
 impl SlowPath {
@@ -136,13 +128,13 @@ impl SlowPath {
                     );
                 }
             }
-            let prefix = v6.filter(|net| net.prefix_len() == UE_PREFIX);
-            if let Some((net, prefix)) = prefix.and_then(|net| Some((net.trunc(), upper_half(net)?)))
+            let prefix = v6.filter(|net| net.prefix_len() == UE_PREFIX_BITS);
+            if let Some(net) = prefix.map(|net| net.trunc())
                 && !self.index.has_longer(net)
             {
                 let is_final = self.index.has_no_overlap(net.into());
                 if is_final || self.has_precedence(seid, net.into(), instance) {
-                    let key = LookupKey::Ipv6 { network, prefix };
+                    let key = LookupKey::Ipv6 { network, prefix: upper_half(net.addr()) };
                     lookups.extend(
                         lookup_entry(key, pdrs, Some(instance), is_final, from_network).filter(to_ue),
                     );

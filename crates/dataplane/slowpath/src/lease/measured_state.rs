@@ -32,7 +32,7 @@ pub struct MeasuredState {
     guaranteed: SortedMap<QerId, BucketLevels>,
     /// When the URRs and QERs were created that are younger than the session.
     begins: SortedMap<MeasuringRule, Time>,
-    /// The User Plane Inactivity Timer: when the last packet arrived, and whether the SMF has been notified since.
+    /// The User Plane Inactivity Timer.
     inactivity: Option<Box<InactivityState>>,
 }
 

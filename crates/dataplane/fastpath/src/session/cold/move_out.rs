@@ -127,7 +127,7 @@ impl FastPath {
         let is_short = record.len() <= MAX_RECORD;
         let prior = (!is_short).then(|| Box::new(PriorState { lease: None, measured }));
         let paths = self.dormant.add(&entry, seid, since, &profiled, prior);
-        self.update_paths(now, Paths::default(), paths.unwrap_or_default());
+        self.update_paths(now, &Paths::default(), &paths.unwrap_or_default());
         if is_short && let (Some(cold), Some(slot)) = (self.cold.as_deref_mut(), self.dormant.mark_cold(seid))
         {
             cold.store.put(slot, record);

@@ -53,7 +53,7 @@ impl FastPath {
                 None
             }
         };
-        self.update_paths(now, paths, Paths::default());
+        self.update_paths(now, &paths, &Paths::default());
         match lease {
             Some(lease) => self.resume_lease(seid, lease),
             None => self.insert_session(seid, true, now),
@@ -105,7 +105,7 @@ impl FastPath {
         let Some(traces) = removed else { return false };
         let prior = PriorState { lease: self.detach_lease(seid), measured: traces };
         let paths = self.dormant.add(&entry, seid, since, &profiled, Some(Box::new(prior)));
-        self.update_paths(now, Paths::default(), paths.unwrap_or_default());
+        self.update_paths(now, &Paths::default(), &paths.unwrap_or_default());
         true
     }
 

@@ -54,14 +54,14 @@ impl FastPath {
             && self.dormant.can_insert(&entry, profiled);
         let paths = if can { self.dormant.add(&entry, seid, now, profiled, None) } else { None };
         let is_dormant = paths.is_some();
-        self.update_paths(now, Paths::default(), paths.unwrap_or_default());
+        self.update_paths(now, &Paths::default(), &paths.unwrap_or_default());
         is_dormant
     }
 
     /// Changes a dormant session without activating it. `false`: it is not dormant, or must become active.
     fn change_dormant(&mut self, now: Time, seid: Seid, transition: &ProfileTransition) -> bool {
         let Some((old, new)) = self.dormant.change(seid, transition) else { return false };
-        self.update_paths(now, old, new);
+        self.update_paths(now, &old, &new);
         let [(before, _), _] = transition.before_and_after();
         for (far, tunnel) in transition.end_markers() {
             self.slow_path.end(tunnel, before.rules().fars.get(&far));
@@ -72,7 +72,7 @@ impl FastPath {
     /// Removes a dormant session. `None`: it is not dormant, or it has been active.
     fn remove_dormant(&mut self, now: Time, seid: Seid) -> Option<Applied> {
         let Activated { since, profiled, paths, .. } = self.dormant.take_never_active(seid)?;
-        self.update_paths(now, paths, Paths::default());
+        self.update_paths(now, &paths, &Paths::default());
         let usage = SlowPath::final_usage(profiled.profile().rules(), since, now);
         Some(Applied { usage, ..Applied::default() })
     }
@@ -83,9 +83,9 @@ impl FastPath {
         self.slow_path.follow_paths(now, old, new);
     }
 
-    pub(crate) fn update_paths(&mut self, now: Time, old: Paths, new: Paths) {
-        old.into_iter().for_each(|path| self.slow_path.follow_paths(now, &[path], &[]));
-        new.into_iter().for_each(|path| self.slow_path.follow_paths(now, &[], &[path]));
+    pub(crate) fn update_paths(&mut self, now: Time, old: &Paths, new: &Paths) {
+        old.visit(|path| self.slow_path.follow_paths(now, &[path], &[]));
+        new.visit(|path| self.slow_path.follow_paths(now, &[], &[path]));
     }
 
     /// Whether a packet from a data network to this address has a destination.

@@ -3,12 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_collections::Probe;
-use causeway_model::{FurtherParams, upper_half};
+use causeway_model::{FurtherParams, UE_PREFIX_BITS, upper_half};
 use causeway_slowpath::lease::Destination;
 use causeway_types::{FTeid, IpNet, Ipv4Net, Ipv6Net, Seid, Teid};
 
 use super::profiles::DormantProfile;
-use super::{DormantSession, DormantSessions, UE_PREFIX_BITS, VACANT, ends, further_ends};
+use super::{DormantSession, DormantSessions, VACANT, ends, further_ends};
 
 impl DormantSessions {
     /// Whether all indices are empty.

@@ -36,9 +36,6 @@ use profiles::{DormantProfile, DormantProfiles};
 /// one tunnel for every session.
 pub(crate) const MAX_SESSIONS_PER_REMOTE: usize = 64;
 
-/// The length of the IPv6 prefix of a dormant session, in bits.
-const UE_PREFIX_BITS: u8 = 64;
-
 /// The profile number of a vacant record.
 const VACANT: u32 = u32::MAX;
 
@@ -72,18 +69,18 @@ pub(crate) struct DormantSessions {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Paths {
     usual: [Option<(IpAddr, IpAddr)>; 2],
-    further: Vec<(IpAddr, IpAddr)>,
+    /// Those of further tunnels, which few sessions have.
+    further: Option<Box<[(IpAddr, IpAddr)]>>,
 }
 
-impl IntoIterator for Paths {
-    type Item = (IpAddr, IpAddr);
-    type IntoIter = std::iter::Chain<
-        std::iter::Flatten<std::array::IntoIter<Option<(IpAddr, IpAddr)>, 2>>,
-        std::vec::IntoIter<(IpAddr, IpAddr)>,
-    >;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.usual.into_iter().flatten().chain(self.further)
+impl Paths {
+    /// Calls `each` with each path, as often as it is used.
+    #[inline]
+    pub(crate) fn visit(&self, mut each: impl FnMut((IpAddr, IpAddr))) {
+        self.usual.into_iter().flatten().for_each(&mut each);
+        if let Some(further) = &self.further {
+            further.iter().copied().for_each(each);
+        }
     }
 }
 
@@ -172,7 +169,8 @@ impl DormantSessions {
     /// The paths of all of them, each as often as it is used.
     pub(crate) fn all_paths(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
         let of = |record: &DormantSession| {
-            Some(self.profiles.get(record.profile)?.paths(&record.params, self.further(record)))
+            let paths = self.profiles.get(record.profile)?.paths(&record.params, self.further(record));
+            Some(paths.usual.into_iter().flatten().chain(paths.further.into_iter().flatten()))
         };
         self.records.iter().filter_map(of).flatten()
     }

@@ -35,7 +35,7 @@ impl DormantSessions {
         rules: &RuleSet,
         sources: impl FnOnce(&SessionProfile) -> Sources,
     ) -> Option<ProfiledSession> {
-        let (form, profile) = (form_of(rules), SessionProfile::of_rules_with_further(rules)?);
+        let (form, profile) = (form_of(rules), SessionProfile::of_rules(rules)?);
         let (params, policy) = (*profile.params(), profile.policy().cloned());
         let held = match self.profiles.own(form, &profile) {
             Some(held) => Arc::clone(held),

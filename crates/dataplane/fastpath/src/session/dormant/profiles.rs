@@ -59,14 +59,17 @@ impl DormantProfile {
         let [one, other] = self.sources.usual;
         let path = |local: Option<IpAddr>, remote: Option<FTeidV4>| Some((local?, remote?.addr.into()));
         let usual = [path(one, params.remotes[0]), path(other, params.remotes[1])];
-        Paths { usual, further: self.further_paths(params, further) }
+        let has_further = !self.sources.further.is_empty();
+        Paths { usual, further: has_further.then(|| self.further_paths(params, further)) }
     }
 
+    #[cold]
+    #[inline(never)]
     fn further_paths(
         &self,
         params: &SessionParams,
         further: Option<&FurtherParams>,
-    ) -> Vec<(IpAddr, IpAddr)> {
+    ) -> Box<[(IpAddr, IpAddr)]> {
         let path = |(local, number): &(IpAddr, usize)| {
             let peer = match params.remotes.get(*number) {
                 Some(usual) => DualIp::from((*usual)?.addr),
