@@ -87,8 +87,8 @@ fn x_plane_has_rows_beside_the_fast_path() {
 }
 
 // Input:  both software data planes without a model of application classes, with one for which no session asks, and with one for which all do.
-// Output: none lost a packet, and flow entries handle all of the fast path's; each but the first has what it costs more. A file that is no
-//         model is an error that names the option.
+// Output: none lost a packet, and flow entries handle all of the fast path's, but for the first of a session that asks after a window without
+//         any; each but the first has what it costs more. A file that is no model is an error that names the option.
 #[test]
 fn classes_cost_something_beside_off() {
     let (_, json) = output(&["pipeline", "--quick", "--direction=both", "--classes=off,unasked,asked"]);
@@ -96,7 +96,8 @@ fn classes_cost_something_beside_off() {
     let classes = ["off", "unasked", "asked"];
     assert_eq!(column(report, "classes"), [classes, classes].concat());
     assert!(column(report, "loss").iter().all(|loss| **loss == 0), "{report}");
-    assert!(column(report, "slow path")[..3].iter().all(|slow| slow.as_f64() == Some(0.0)), "{report}");
+    let slow: Vec<f64> = column(report, "slow path")[..3].iter().map(|slow| slow.as_f64().unwrap()).collect();
+    assert!(slow[..2] == [0.0, 0.0] && slow[2] < 50.0, "{report}");
     let more = column(report, "more");
     let is_first = |place: usize| place.is_multiple_of(3);
     assert!(more.iter().enumerate().all(|(place, more)| more.is_null() == is_first(place)), "{report}");
