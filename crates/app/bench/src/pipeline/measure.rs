@@ -6,6 +6,7 @@ use std::time::Duration;
 use causeway_packet::{Batch, Meta};
 use causeway_types::{Span, Teid, Time};
 
+use super::options::Direction;
 use super::traffic::{CHUNK, Chunk, Mix};
 use crate::BenchError;
 use crate::kit::{CpuTimer, Samples};
@@ -81,9 +82,13 @@ impl BenchSetup {
         self.clock.0
     }
 
-    /// A packet of each session that must get through, not measured: caches and branch predictors see the kind of packet, and
-    /// what only the first packet of a session does is done.
+    /// A packet of each session and direction that must get through, not measured: caches and branch predictors see the kind of packet,
+    /// and what only the first packet does is done.
     pub(crate) fn warm_up(&mut self, population: &mut Population, mix: Mix) -> Result<(), BenchError> {
+        if mix.way == Direction::Both {
+            self.warm_up(population, Mix { way: Direction::Uplink, ..mix })?;
+            return self.warm_up(population, Mix { way: Direction::Downlink, ..mix });
+        }
         for first in (0..population.teids.len()).step_by(CHUNK) {
             self.chunk.fill_in_turn(mix, &population.teids, first, &mut self.random)?;
             let before = population.worker.counters();
