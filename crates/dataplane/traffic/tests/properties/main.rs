@@ -4,6 +4,7 @@
 mod class_oracle;
 mod classes;
 mod hk_ipg_oracle;
+mod sampled_units;
 mod sliding_oracle;
 
 use std::collections::VecDeque;
