@@ -95,6 +95,8 @@ pub enum Method {
     Switch,
     /// The sliding window as the P4 block has it.
     Block,
+    /// The general sliding window in units of one packet, which a running UPF does not have at high thresholds. It is not in [`Self::ALL`].
+    Single,
     /// HeavyKeeper.
     HeavyKeeper,
     /// Elastic Sketch.
@@ -132,6 +134,8 @@ pub enum Design {
     Switch(u8, u8),
     /// The numbers of the P4 block.
     Block,
+    /// Ways, and where they lie, of four sub-windows in a second, in units of one packet.
+    Single(u8, Placement),
     /// Arrays and base.
     HeavyKeeper(u8, f64),
     /// Percent of the memory in the heavy part.
@@ -151,7 +155,7 @@ pub enum Design {
 }
 
 impl Method {
-    /// All of them.
+    /// All that are compared.
     pub const ALL: [Self; 16] = [
         Self::Exact,
         Self::Published,
@@ -182,6 +186,7 @@ impl Method {
             Self::Sliding => "Causeway",
             Self::Switch => "Causeway, switch form",
             Self::Block => "Causeway, P4 block",
+            Self::Single => "Causeway, units of one packet",
             Self::HeavyKeeper => "HeavyKeeper",
             Self::Elastic => "Elastic Sketch",
             Self::Precision => "PRECISION",
@@ -224,6 +229,11 @@ impl Method {
             }
             Self::Switch => pairs(&[2, 3], &[4, 6, 8], Design::Switch),
             Self::Block => vec![Design::Block],
+            Self::Single => vec![
+                Design::Single(4, Placement::Apart),
+                Design::Single(8, Placement::Apart),
+                Design::Single(8, Placement::Together),
+            ],
             Self::HeavyKeeper => [1, 2, 4]
                 .iter()
                 .flat_map(|arrays| [1.05, 1.08, 1.3].map(|base| Design::HeavyKeeper(*arrays, base)))
@@ -245,6 +255,14 @@ impl Method {
     }
 }
 
+/// Where ways lie, in words.
+const fn lie(placement: Placement) -> &'static str {
+    match placement {
+        Placement::Apart => "apart",
+        Placement::Together => "together",
+    }
+}
+
 impl fmt::Display for Design {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -257,12 +275,9 @@ impl fmt::Display for Design {
             }
             Self::Program(share) => write!(f, "k {} %", share * 100.0),
             Self::Sliding(full, ways, placement) => {
-                let lie = match placement {
-                    Placement::Apart => "apart",
-                    Placement::Together => "together",
-                };
-                write!(f, "{full} x {} ms, {ways} ways {lie}", 1000 / u32::from(*full))
+                write!(f, "{full} x {} ms, {ways} ways {}", 1000 / u32::from(*full), lie(*placement))
             }
+            Self::Single(ways, placement) => write!(f, "4 x 250 ms, {ways} ways {}", lie(*placement)),
             Self::Switch(ways, bits) => write!(f, "2 x 500 ms, {ways} ways, {bits} position bits"),
             Self::Block => write!(f, "3 x 268 ms, 2 ways, 4 position bits"),
             Self::HeavyKeeper(arrays, base) => write!(f, "{arrays} arrays, base {base}"),
@@ -318,6 +333,12 @@ impl Design {
             }
             Self::Sliding(sub_windows, ways, placement) => {
                 let mut config = SlidingConfig { placement, ..sliding(target, sub_windows, ways, seed)? };
+                config.slots = octets * 8 / config.slot_bits();
+                Box::new(Sliding::new(&config)?)
+            }
+            Self::Single(ways, placement) => {
+                let unit = Unit::Packets(0);
+                let mut config = SlidingConfig { placement, unit, ..sliding(target, 4, ways, seed)? };
                 config.slots = octets * 8 / config.slot_bits();
                 Box::new(Sliding::new(&config)?)
             }
@@ -397,7 +418,10 @@ pub(super) const fn block_octets() -> usize {
 }
 
 /// The unit with which a running UPF counts: its threshold is at most 256 units.
-fn unit(target: Target) -> Result<Unit, ExperimentError> {
+///
+/// # Errors
+/// [`ExperimentError::Detector`] when the threshold cannot be reached.
+pub(super) fn unit(target: Target) -> Result<Unit, ExperimentError> {
     let threshold = match target.amount {
         Amount::Packets => Threshold::PacketsPerSecond(target.threshold),
         Amount::Octets => Threshold::BitsPerSecond(8 * target.threshold),

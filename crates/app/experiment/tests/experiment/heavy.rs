@@ -105,13 +105,20 @@ fn every_detector_is_scored() {
     assert_eq!(alone.rows.len(), 7);
 }
 
-// Input:  reports at two thresholds.
-// Output: they need fewer octets than polling, at the higher threshold fewer still.
+// Input:  reports at three thresholds.
+// Output: they need fewer octets than polling, at higher thresholds fewer still. The P4 block has no row at 10 Mbit/s, up to which it cannot count; units of one
+//         packet have one at 5 Mbit/s alone, as at 1 they are those of a running UPF. The search is beside.
 #[test]
 fn reports_need_less_than_polling() {
     let outcome = fig33::run(&small("--only causeway"), &Rows::discard(), &mut Progress::new()).unwrap();
     let times = numbers(&outcome, "Causeway", "first reports below polling each second");
     assert!(times[0] > 5.0 && times[1] > 2.0 * times[0], "{outcome}");
+    let rows = |method: Method| numbers(&outcome, method.name(), "precision").len();
+    let ours = [Method::Sliding, Method::Switch, Method::Block, Method::Single];
+    assert_eq!(ours.map(rows), [3, 3, 2, 1], "{outcome}");
+    let (_, search) = &outcome.details[0];
+    let tried = [3, 3, 2, 1].iter().zip(ours).map(|(rows, method)| rows * method.designs().len());
+    assert_eq!(search.rows.len(), tried.sum::<usize>());
 }
 
 // Input:  everything on one page, twice, and once more with another seed.
