@@ -71,6 +71,7 @@ impl Dataset {
             default_class: "other".into(),
             rules: vec![rule.of_class("cloud-gaming")],
             orientation: Orientation::default(),
+            is_of_ues: false,
             window: Span::from_secs(1),
             least_packets: if is_longer { 0 } else { 5 },
             flow_packets: if is_longer { LONGER } else { [0, 0] },

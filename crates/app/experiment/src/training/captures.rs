@@ -1,9 +1,11 @@
 //! Captures: the windows of each flow's packets.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::Path;
 
 use causeway_packet::{EtherType, Ethernet, UserPacket};
+use causeway_traffic::FiveTuple;
 use causeway_traffic::classes::{PairWindow, Vector};
 use causeway_types::{Direction, Span, Time};
 use pcap_file::DataLink;
@@ -13,6 +15,15 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::TrainingError;
 use super::rule::{Ends, Orientation};
+
+/// The windows of a UE, of all its packets.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct UeWindows {
+    /// Packets from and to the UE.
+    pub(super) packets: [u64; 2],
+    /// The windows that ended, without empty ones, each with the least place of a rule that a packet of it has; none without such a packet.
+    pub(super) windows: Vec<(Vector, Option<usize>)>,
+}
 
 /// An IP packet of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,6 +198,41 @@ impl Windows {
             }
         }
         flows.into_iter().map(|(flow, _)| flow).collect()
+    }
+}
+
+impl UeWindows {
+    /// The windows of all UEs, as a UPF measures sessions: by IPv4 address or prefix of 64 bits, in the order of their first packets. Packets without a UE at
+    /// either end are left out. `rule` gives the place of the rule for a packet's ends, with the UE as source.
+    pub(super) fn of(
+        packets: &[Packet],
+        orientation: &Orientation,
+        window: Span,
+        rule: impl Fn(&Ends) -> Option<usize>,
+    ) -> Vec<Self> {
+        let mut places: HashMap<IpAddr, usize> = HashMap::new();
+        let mut ues: Vec<(Self, PairWindow, Option<usize>)> = Vec::new();
+        for packet in packets.iter().filter(|packet| orientation.has_ue(&packet.ends)) {
+            let is_uplink = orientation.is_uplink(&packet.ends);
+            let (direction, ends) = if is_uplink {
+                (Direction::Uplink, packet.ends)
+            } else {
+                (Direction::Downlink, packet.ends.reversed())
+            };
+            let addresses = (ends.source.0, ends.destination.0);
+            let ue = FiveTuple { addresses, ports: (0, 0), protocol: 0 }.ue(Direction::Uplink);
+            let place = *places.entry(ue).or_insert_with(|| {
+                ues.push((Self::default(), PairWindow::default(), None));
+                ues.len() - 1
+            });
+            if let Some((ue, pair, least)) = ues.get_mut(place) {
+                ue.packets[usize::from(!is_uplink)] += 1;
+                let closed = pair.observe(direction, packet.octets, packet.time, window);
+                ue.windows.extend(closed.map(|closed| (closed.vector, least.take())));
+                *least = least.iter().copied().chain(rule(&ends)).min();
+            }
+        }
+        ues.into_iter().map(|(ue, ..)| ue).collect()
     }
 }
 

@@ -49,6 +49,11 @@ pub struct TrainArguments {
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "Classes")]
     pub ue: Vec<IpNet>,
 
+    /// Windows of captures are of all packets of a UE, as a UPF measures sessions, and not of a flow. The first rule that a packet of the window matches decides
+    /// its class
+    #[arg(long, requires = "ue", help_heading = "Samples")]
+    pub whole_ues: bool,
+
     /// What is left out together in a validation: NAME=file, NAME=folder:N (1 holds the file) or NAME=column:COLUMN [default:
     /// session=file, if there are several files]
     #[arg(long, value_name = "GROUP", help_heading = "Validation")]
@@ -60,7 +65,7 @@ pub struct TrainArguments {
     /// Least packets of a window in each direction; smaller ones are of the default class [default: 5 a second]
     #[arg(long, value_name = "N", help_heading = "Samples")]
     pub least_packets: Option<u16>,
-    /// Leave out flows with fewer packets in all, from and to the UE
+    /// Leave out flows, or whole UEs, with fewer packets in all, from and to the UE
     #[arg(long, value_name = "UP,DOWN", value_delimiter = ',', num_args = 1, help_heading = "Samples")]
     pub flow_packets: Vec<u64>,
     /// Octets that sizes of flow tables have beyond the IP packet; 14 for Ethernet frames
@@ -135,6 +140,7 @@ impl TrainArguments {
             default_class: self.default_class.clone(),
             rules,
             orientation: Orientation { ues: self.ue.clone() },
+            is_of_ues: self.whole_ues,
             window: Span::from_millis(self.window.into()),
             least_packets: self.least_packets(),
             flow_packets,

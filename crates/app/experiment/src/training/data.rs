@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use causeway_class_model::Fnv;
 use causeway_show::Progress;
-use causeway_traffic::classes::Sample;
+use causeway_traffic::classes::{Sample, Vector};
 use causeway_types::Span;
 
-use super::captures::{self, Windows};
+use super::captures::{self, UeWindows, Windows};
 use super::csv::Csv;
 use super::flows::{self, FlowCounts};
 use super::group::Group;
-use super::rule::{Orientation, Rule};
+use super::rule::{Ends, Orientation, Rule};
 use super::{TrainingError, vectors};
 
 /// The longest file, in octets.
@@ -36,8 +36,10 @@ pub struct Inputs {
     pub flows: FlowCounts,
     /// Packets of captures.
     pub packets: u64,
-    /// Flows of captures, and windows of them.
+    /// Flows of captures, or UEs, and windows of them.
     pub windows: [u64; 2],
+    /// Windows are of whole UEs.
+    pub is_of_ues: bool,
     /// Samples with too few packets in a direction, of the whole flow or of the window.
     pub small: u64,
 }
@@ -91,6 +93,8 @@ pub struct Reader {
     pub rules: Vec<Rule>,
     /// Which end is the UE.
     pub orientation: Orientation,
+    /// Windows of captures are of all packets of a UE, and not of a flow.
+    pub is_of_ues: bool,
     /// The length of windows.
     pub window: Span,
     /// The least packets of a window, in each direction.
@@ -112,6 +116,7 @@ impl Reader {
         let mut data = Data {
             classes: vec![self.default_class.clone()],
             groups: self.groups.iter().map(|group| group.name.clone()).collect(),
+            inputs: Inputs { is_of_ues: self.is_of_ues, ..Inputs::default() },
             ..Data::default()
         };
         for rule in &self.rules {
@@ -170,6 +175,9 @@ impl Reader {
     }
 
     fn read_flows(&self, file: &Path, csv: &Csv<'_>, data: &mut Data) -> Result<(), TrainingError> {
+        if self.is_of_ues {
+            return Err(TrainingError::form(file, "a flow table has no windows of whole UEs"));
+        }
         data.inputs.files[0] += 1;
         let (pairs, counts) = flows::read(file, csv, &self.orientation, self.overhead.into())?;
         let all = &mut data.inputs.flows;
@@ -200,17 +208,30 @@ impl Reader {
         let groups: Result<Vec<String>, _> =
             self.groups.iter().map(|group| group.value(file, None)).collect();
         let groups = groups?;
-        for flow in Windows::of(&packets, &self.orientation, self.window) {
+        let all: Vec<([u64; 2], Vec<Sample>)> = if self.is_of_ues {
+            let rule = |ends: &Ends| self.rules.iter().position(|rule| rule.matches(ends));
+            let ues = UeWindows::of(&packets, &self.orientation, self.window, rule);
+            let sample = |(vector, rule): (Vector, Option<usize>)| Sample {
+                vector,
+                class: Self::class_of_rule(rule.and_then(|rule| self.rules.get(rule)), data),
+            };
+            ues.into_iter().map(|ue| (ue.packets, ue.windows.into_iter().map(&sample).collect())).collect()
+        } else {
+            let flows = Windows::of(&packets, &self.orientation, self.window).into_iter();
+            let samples = |flow: Windows| {
+                let class = self.class(&flow.ends, data);
+                (flow.packets, flow.vectors.into_iter().map(|vector| Sample { vector, class }).collect())
+            };
+            flows.map(samples).collect()
+        };
+        for (packets, samples) in all {
             data.inputs.windows[0] += 1;
-            data.inputs.windows[1] += flow.vectors.len() as u64;
-            if self.is_small(flow.packets) {
-                data.inputs.small += flow.vectors.len() as u64;
+            data.inputs.windows[1] += samples.len() as u64;
+            if self.is_small(packets) {
+                data.inputs.small += samples.len() as u64;
                 continue;
             }
-            let class = self.class(&flow.ends, data);
-            for vector in flow.vectors {
-                self.add(Row { sample: Sample { vector, class }, groups: groups.clone() }, data);
-            }
+            samples.into_iter().for_each(|sample| self.add(Row { sample, groups: groups.clone() }, data));
         }
         Ok(())
     }
@@ -220,8 +241,12 @@ impl Reader {
     }
 
     /// The number of the class of a flow.
-    fn class(&self, ends: &super::Ends, data: &Data) -> u8 {
-        let rule = self.rules.iter().find(|rule| rule.matches(ends));
+    fn class(&self, ends: &Ends, data: &Data) -> u8 {
+        Self::class_of_rule(self.rules.iter().find(|rule| rule.matches(ends)), data)
+    }
+
+    /// The number of a rule's class; without a rule that of the first.
+    fn class_of_rule(rule: Option<&Rule>, data: &Data) -> u8 {
         let place = rule.and_then(|rule| data.classes.iter().position(|class| *class == rule.class));
         u8::try_from(place.unwrap_or(0)).unwrap_or(u8::MAX)
     }

@@ -40,7 +40,8 @@ impl fmt::Display for Report {
 
 /// What was read, in words.
 pub(super) fn inputs(data: &Data) -> String {
-    let Inputs { files: [tables, vectors, captures], flows, packets, windows, small } = data.inputs;
+    let Inputs { files: [tables, vectors, captures], flows, packets, windows, is_of_ues, small } =
+        data.inputs;
     let count = with_thousands_separators;
     let mut parts = Vec::new();
     if tables > 0 {
@@ -57,9 +58,10 @@ pub(super) fn inputs(data: &Data) -> String {
     }
     if captures > 0 {
         parts.push(format!(
-            "{captures} captures of {} IP packets: {} flows, {} windows",
+            "{captures} captures of {} IP packets: {} {}, {} windows",
             count(packets),
             count(windows[0]),
+            if is_of_ues { "UEs" } else { "flows" },
             count(windows[1])
         ));
     }

@@ -37,11 +37,19 @@ pub struct Orientation {
 }
 
 impl Orientation {
+    fn is_ue(&self, (address, _): (IpAddr, u16)) -> bool {
+        self.ues.iter().any(|prefix| prefix.contains(&address))
+    }
+
+    /// Whether one of these ends is a UE.
+    pub fn has_ue(&self, ends: &Ends) -> bool {
+        self.is_ue(ends.source) || self.is_ue(ends.destination)
+    }
+
     /// Whether a packet with these ends is from the UE: its source is a UE and its destination is none. Where that decides nothing, the
     /// end with the greater port is the UE, and of equal ports the one with the lesser address.
     pub fn is_uplink(&self, ends: &Ends) -> bool {
-        let is_ue = |(address, _): (IpAddr, u16)| self.ues.iter().any(|prefix| prefix.contains(&address));
-        let (source, destination) = (is_ue(ends.source), is_ue(ends.destination));
+        let (source, destination) = (self.is_ue(ends.source), self.is_ue(ends.destination));
         if source != destination {
             return source;
         }

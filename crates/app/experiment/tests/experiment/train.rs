@@ -145,23 +145,27 @@ fn a_model_is_trained_on_tables() {
     assert_eq!(again.trained().data_hash, model.trained().data_hash);
 }
 
-/// A capture of five seconds: a game of 500 packets a second down and 100 up, and a call of 50 each way, in packets of 1000 and 100 octets.
-fn capture(file: &Path) {
+/// A flow: the last octet of the UE, its server, packets a second down and up, and the seconds in which it begins and ends.
+type Sent = (u8, Ipv4Addr, [u64; 2], [u64; 2]);
+
+const GAME: (Ipv4Addr, [u64; 2]) = (Ipv4Addr::new(192, 0, 2, 1), [500, 100]);
+const CALL: (Ipv4Addr, [u64; 2]) = (Ipv4Addr::new(198, 51, 100, 1), [50, 50]);
+
+/// A capture of flows in packets of 1000 octets down and 100 up.
+fn capture(file: &Path, flows: &[Sent]) {
     let header = PcapHeader { datalink: DataLink::RAW, ..PcapHeader::default() };
     let mut writer = PcapWriter::with_header(std::fs::File::create(file).unwrap(), header).unwrap();
-    let ue = Ipv4Addr::new(10, 0, 0, 1);
     let mut packets = Vec::new();
-    for (server, down, up) in
-        [(Ipv4Addr::new(192, 0, 2, 1), 500_u64, 100_u64), (Ipv4Addr::new(198, 51, 100, 1), 50, 50)]
-    {
+    for (ue, server, [down, up], [begin, end]) in flows.iter().copied() {
         for (rate, is_down, octets) in [(down, true, 1000), (up, false, 100)] {
-            for number in 0..5 * rate {
-                packets.push((number * 1_000_000 / rate, server, is_down, octets));
+            for number in begin * rate..end * rate {
+                packets.push((number * 1_000_000 / rate, server, is_down, octets, ue));
             }
         }
     }
     packets.sort();
-    for (micros, server, is_down, octets) in packets {
+    for (micros, server, is_down, octets, ue) in packets {
+        let ue = Ipv4Addr::new(10, 0, 0, ue);
         let (source, destination) = if is_down { (server, ue) } else { (ue, server) };
         let (from, to) = if is_down { (3478, 50_000) } else { (50_000, 3478) };
         let payload = vec![0; octets - 28];
@@ -185,7 +189,7 @@ fn capture(file: &Path) {
 fn a_model_is_trained_on_a_capture() {
     let folder = tempfile::tempdir().unwrap();
     let (pcap, labels, out) = (path(&folder, "c.pcap"), path(&folder, "labels.csv"), path(&folder, "m.json"));
-    capture(Path::new(&pcap));
+    capture(Path::new(&pcap), &[(1, GAME.0, GAME.1, [0, 5]), (1, CALL.0, CALL.1, [0, 5])]);
     std::fs::write(
         &labels,
         "class,protocol,address,port,other_address,other_port\ngame,udp,192.0.2.1,3478,10.0.0.1,50000\n",
@@ -215,6 +219,32 @@ fn a_model_is_trained_on_a_capture() {
     );
     let vectors = std::fs::read_to_string(&vectors).unwrap();
     assert!(vectors.contains("\n50,250,100,1000,10000,2000,game\n"), "{vectors}");
+}
+
+// Input:  a capture of two UEs with a call for six seconds, one of which also plays for the last three, and of two servers; windows of 0.5 s of whole UEs; a flow table.
+// Output: eleven windows of each UE, of which the five with packets of the game are of its class, with all packets of the UE: sums of counts, means of sizes. Packets without a
+//         UE are no sample. A flow table is refused, and so is the option without UEs.
+#[test]
+fn windows_are_of_whole_ues() {
+    let folder = sessions();
+    let (pcap, vectors, out) = (path(&folder, "c.pcap"), path(&folder, "v.csv"), path(&folder, "m.json"));
+    let calls = [1, 2].map(|ue| (ue, CALL.0, CALL.1, [0, 6]));
+    let flows = [&calls[..], &[(1, GAME.0, GAME.1, [3, 6]), (200, CALL.0, [9, 9], [0, 6])]].concat();
+    capture(Path::new(&pcap), &flows);
+    let words = ["--positive=udp 192.0.2.0/24", "--whole-ues", "--window=500", "--out", &out];
+    let more = ["--ue=10.0.0.0/28", "--vectors", &vectors, &pcap];
+    let text = train([&words[..], &more].concat()).unwrap();
+    assert!(text.contains("1 captures of 3,108 IP packets: 2 UEs, 22 windows; 22 samples"), "{text}");
+    assert!(text.contains("other 17 (77.3 %), cloud-gaming 5 (22.7 %)"), "{text}");
+    let lines = std::fs::read_to_string(&vectors).unwrap();
+    let both = lines.lines().filter(|line| line.starts_with("75,275,100,1000,"));
+    assert_eq!(both.filter(|line| line.ends_with(",cloud-gaming")).count(), 5, "{lines}");
+    assert_eq!(lines.matches("\n25,25,100,1000,20000,20000,other").count(), 17, "{lines}");
+
+    let table = path(&folder, "5G/1.csv");
+    let error = train([&words[..], &["--ue=10.0.0.0/28", &table]].concat()).unwrap_err();
+    assert!(error.contains("no windows of whole UEs"), "{error}");
+    assert!(Line::try_parse_from(["train", "--whole-ues", "x"]).is_err());
 }
 
 // Input:  a wrong cell, a table of another kind, a file that is none, a group with one value, no sample of a class, no class at all.
