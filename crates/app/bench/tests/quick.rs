@@ -324,8 +324,9 @@ fn pauses_of_a_whole_upf_are_measured() {
 }
 
 // Input:  the daemon in a namespace, and an SMF that sets sessions up, moves and ends them, with 10 and 100 requests in flight, with and
-//         without packets of UEs.
-// Output: a row for each kind of request, number in flight and rate of packets, with rate and latency.
+//         without packets of UEs. Then 50,000 simple requests in a second, for 40 ms and 1000 sessions.
+// Output: a row for each kind of request, number in flight and rate of packets, with rate and latency. At a rate half of the sessions are established at most, in
+//         10 ms; sessions are handed over again, until the time is over.
 #[test]
 fn pfcp_requests_are_measured_over_sockets() {
     let name = "pfcp_requests_are_measured_over_sockets";
@@ -344,6 +345,13 @@ fn pfcp_requests_are_measured_over_sockets() {
             "{figure}: {text}"
         );
     }
+    // Not in a test of its own: where a daemon runs is set for all threads of the process that are new.
+    let line = ["pfcp", "--sockets", "--simple", "--rate=50k", "--traffic=0", "--quick"];
+    let (text, json) = output(&[&line[..], &["--operation=establish,handover"]].concat());
+    let measured: Vec<f64> =
+        column(&json[0], "measured").iter().map(|value| value.as_f64().unwrap()).collect();
+    assert_eq!(column(&json[0], "requests"), ["establish", "handover"].repeat(2), "{text}");
+    assert!(measured.chunks(2).all(|rows| rows[0] >= 0.01 && rows[1] >= 0.04), "{text}");
 }
 
 // Input:  the daemon with 200 sessions, some packets, handovers and rule changes, as short as possible.
@@ -385,6 +393,8 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["ports", "--chunks=0"]), "--chunks is 0: from 1 to 1M");
     assert_eq!(refusal(&["pfcp", "--requests=0"]), "--requests is 0: from 1 to 4M");
     assert_eq!(refusal(&["pfcp", "--sockets", "--window=0"]), "--window is 0: from 1 to 1k");
+    assert_eq!(refusal(&["pfcp", "--sockets", "--workers=65"]), "--workers is 65: from 1 to 64");
+    assert_eq!(refusal(&["pfcp", "--sockets", "--time=0"]), "--time is 0: from 1 to 10k");
     assert_eq!(refusal(&["events", "--changes=0"]), "--changes is 0: from 1 to 1M");
     assert_eq!(refusal(&["unassociated-peers", "--datagrams=1"]), "--datagrams is 1: from 256 to 100M");
     let unknown = refusal(&["floods", "--kinds=good,nonsense"]);

@@ -43,11 +43,15 @@ pub struct Options {
     /// requests in flight
     #[arg(long, conflicts_with = "rate")]
     pub mix: bool,
+    /// With `--rate` or `--mix`: milliseconds of each row, as far as there are sessions. Half of them are established at most, all
+    /// rows together activate each once and delete half of them, and they are handed over again in turn
+    #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
+    pub time: u64,
     /// With `--sockets --simple`: how N4 is received
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().n4)]
     pub n4: Vec<N4Way>,
-    /// With `--sockets --simple`: packet threads, 1 or 2, each of which receives N4 if it is in packet threads. The second one has the core of the
-    /// control plane, and shares it. With `--simple` alone: threads of data planes, each on a core of its own
+    /// With `--sockets --simple`: packet threads, each on a core of its own, which receive N4 if it is in packet threads. The last core that there
+    /// is for them is that of the control plane. With `--simple` alone: threads of data planes, each on a core of its own
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Options::default().workers)]
     pub workers: Vec<Count>,
     /// With `--sockets`: the packet thread polls without sleeping
@@ -71,6 +75,7 @@ impl Default for Options {
             window: vec![count(10), count(100)],
             rate: Vec::new(),
             mix: false,
+            time: 2000,
             n4: vec![N4Way::Loopback],
             workers: vec![count(1)],
             busy_poll: false,
@@ -92,20 +97,23 @@ pub(super) const MIXES: [(&str, u64); 5] =
 /// Limit: more in a second than one thread sends.
 const MAX_PACKET_RATE: u64 = 1_000_000;
 
+/// Limit: sequence numbers of a row are different at the highest rate.
+const MAX_TIME_MS: u64 = 10_000;
+
 /// UE addresses are of 10.0.0.0/8, and chosen TEIDs have 24 bits for the session.
 const MAX_SESSIONS: u64 = 4_000_000;
 
 impl Options {
     /// Options for a short run.
     pub(super) fn quick(self) -> Self {
-        Self { sessions: vec![count(1000)], requests: count(500), ..self }
+        Self { sessions: vec![count(1000)], requests: count(500), time: 40, ..self }
     }
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         within("--window", self.window.iter().map(|window| window.0), 1..=MAX_IN_FLIGHT)?;
-        let most = if self.sockets { 2 } else { MAX_THREADS };
-        within("--workers", self.workers.iter().map(|workers| workers.0), 1..=most)?;
+        within("--workers", self.workers.iter().map(|workers| workers.0), 1..=MAX_THREADS)?;
+        within("--time", [self.time], 1..=MAX_TIME_MS)?;
         within("--rate", self.rate.iter().map(|rate| rate.0), 1..=MAX_PACKET_RATE)?;
         within("--traffic", self.traffic.iter().map(|packets| packets.0), 0..=MAX_PACKET_RATE)?;
         within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 512..=MAX_SESSIONS)?;

@@ -105,7 +105,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         },
         |measured| table(&selected, measured),
     )?;
-    let mut goals = Vec::new();
+    let (mut goals, mut beside_paper) = (Vec::new(), Vec::new());
     let alone = selected.iter().zip(&measured).find(|(design, _)| design.members == 1);
     for (design, found) in selected.iter().zip(&measured) {
         let name = |what: &str| format!("{}: {what}", design.name);
@@ -113,14 +113,15 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         if design.is_failing {
             goals.push(Goal::at_most(&name("longest time without an answer"), 1.0, found.silence, "s"));
         } else if let Some((_, alone)) = alone.filter(|_| design.members > 1) {
-            let more = found.latency.percentile(50.0) - alone.latency.percentile(50.0);
-            let of_smf = 100.0 * more / PAPER;
+            let before = alone.latency.percentile(50.0);
+            let more = found.latency.percentile(50.0) - before;
             goals.push(Goal::at_most(
-                &name("more latency, of the 35 us that the paper's SMF sees"),
+                &name("more latency than a switch alone"),
                 30.0,
-                of_smf,
+                100.0 * more / before,
                 "%",
             ));
+            beside_paper.push(format!("{}: {:.1} %", design.name, 100.0 * more / PAPER));
             // A record of the program is longer than its request, so that the link bounds it.
             if let Some((rate, before)) = found.rate.zip(alone.rate).filter(|_| !design.is_program) {
                 goals.push(Goal::at_least(
@@ -164,12 +165,18 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         goals,
         notes: vec![
             "The protocol is causeway-chain, whose behaviours are checked exhaustively for small chains; times are model time. The tail sends the \
-             answers, so that each further switch adds a pass and a link. Of a switch alone that is much; of what an SMF sees it is little."
+             answers, so that each further switch adds a pass and a link. A switch alone has one pass, so that the goal of 30 % more is missed by any chain: \
+             the first further switch alone is 100 % more."
                 .into(),
             "The P4 program (docs/chain.md, Switches) has K = 1 alone. Its primary passes a message twice and sends the whole request behind the record, without an \
              acknowledgement: one more pass, and a link of the port's rate bounds a port that is full of requests."
                 .into(),
-            format!("The paper measured {PAPER_MORE} % more latency with K = 1, of about {} us.", PAPER * 1e6),
+            format!(
+                "The paper measured {PAPER_MORE} % more latency with K = 1, of about {} us that its load generator sees. Model time added to that measurement, which is no result, \
+                 would be {}.",
+                PAPER * 1e6,
+                beside_paper.join(", ")
+            ),
         ],
         details: Vec::new(),
         charts: Vec::new(),

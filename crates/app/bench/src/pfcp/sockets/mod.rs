@@ -2,12 +2,14 @@
 //!
 //! The daemon runs in a network namespace of this process, all of its threads except the packet thread on a separate core. The
 //! generator is on the core of the packet thread: it has its requests ready, keeps so many in flight, and sends the next ones when
-//! responses have arrived. At a rate, or beside a packet thread that never sleeps, it is on the other core.
+//! responses have arrived. At a rate, or beside a packet thread that never sleeps, it is on the other core. With several packet threads it has a core of its own
+//! if there is one.
 
 pub(crate) mod smf;
 mod traffic;
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_lab::netns::Namespace;
@@ -16,20 +18,18 @@ use causeway_types::{NodeId, Seid, Teid};
 use causeway_upf::config::{
     Config, Gtpu, GtpuServer, KnownSmf, Metrics, N4Mode, PFCP_PORT, PfcpServer, Session, Upf, WorkerCount,
 };
+use causeway_upf::{Daemon, open};
 
 use super::options::{MIXES, N4Way, Options};
 use super::requests::Establishments;
 use super::{Operation, RequestVariant, STRIDE, requests, simple, up_seid, uplink_teid};
-use crate::kit::{Count, Progress, available_memory, in_own_thread, pin};
+use crate::kit::{Count, Progress, available_memory, cores_beside, in_own_thread, pin, pin_to_any};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, Running, SMF_VETH, UPF_N3, UPF_N4, UPF_N4_VETH, choose_cores};
 use crate::{BenchError, Common};
 use smf::{Exchange, PacketsBeside, Smf};
 use traffic::Traffic;
-
-/// How long requests are sent at a rate, at most.
-const SPAN: Duration = Duration::from_secs(5);
 
 /// Requests in flight during operations that are not measured.
 const FILLING: usize = 64;
@@ -50,16 +50,13 @@ pub(super) fn run(options: &Options, common: &Common) -> Result<Vec<Report>, Ben
 fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {
     let cores = choose_cores(common)?;
     pin(cores.packets)?;
-    let Cores { packets, others } = cores;
+    let placement = Placement::new(cores, &cores_beside(&[cores.packets, cores.others])?, options)?;
     let conditions = Conditions::here(IoCost::Gross)
-        .with("UPF", format!("control plane on core {others}; packet thread on core {packets}"))
         .with(
-            "generator",
-            match options.is_apart() {
-                true => format!("on core {others}"),
-                false => format!("on core {packets}"),
-            },
+            "UPF",
+            format!("control plane on core {}; packet threads on {:?}", cores.others, placement.workers),
         )
+        .with("generator", format!("on core {}", placement.generator))
         .with("packet thread", if options.busy_poll { "never sleeps" } else { "sleeps without work" })
         .with("requests", if options.simple { SIMPLE } else { "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter" });
     let mut report =
@@ -88,15 +85,21 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
             continue;
         }
         // The options are checked: it is below 2^32.
-        let mut side = UpfSide::open(sessions.0 as u32, kind, options, cores, nets)?;
+        let mut side = UpfSide::open(sessions.0 as u32, kind, options, &placement, nets)?;
         side.run(options, &mut progress, &mut report)?;
     }
     report.note("CPU: of the threads of the control plane, and of the packet threads, including the kernel.");
     report.note("packets: of 128 octets from UEs of 10000 sessions; the packet CPU includes them.");
     report.note("forwarded: of the packets sent, those that the UPF has sent on N6.");
     match options.is_open_loop() {
-        true => report.note("latency: from the time at which the request is due to its response."),
-        false => report.note("latency: from the request to its response, with so many in flight."),
+        true => {
+            report.note("measured: from the first request to the last one; longer than asked for where the generator was too slow, shorter where --sessions are too few.");
+            report.note("latency: from the time at which the request is due to its response.");
+        }
+        false => {
+            report.note("measured: from the first request to the last response.");
+            report.note("latency: from the request to its response, with so many in flight.");
+        }
     }
     Ok(report)
 }
@@ -110,6 +113,7 @@ fn columns() -> Vec<Column> {
         Column::of("offered", "k/s"),
         Column::of("packets", "1/s"),
         Column::of("forwarded", "%"),
+        Column::of("measured", "s"),
         Column::of("rate", "k/s"),
         Column::of("control CPU", "ns"),
         Column::of("packet CPU", "ns"),
@@ -119,6 +123,40 @@ fn columns() -> Vec<Column> {
         Column::new("repeated"),
         Column::new("lost"),
     ]
+}
+
+/// Where threads run.
+struct Placement {
+    cores: Cores,
+    /// The packet threads, of which a row has the first ones.
+    workers: Vec<usize>,
+    generator: usize,
+}
+
+impl Placement {
+    /// The first packet thread has its core, others the cores beside, and that of the control plane where these are too few.
+    ///
+    /// # Errors
+    /// [`BenchError::Needs`] with fewer cores than packet threads.
+    fn new(cores: Cores, beside: &[usize], options: &Options) -> Result<Self, BenchError> {
+        let most = match options.simple {
+            true => options.workers.iter().map(|workers| workers.0 as usize).max().unwrap_or(1),
+            false => 1,
+        };
+        let mut workers = vec![cores.packets];
+        workers.extend(beside);
+        workers.extend(Some(cores.others).filter(|others| *others != cores.packets));
+        let there = workers.len();
+        workers.truncate(most);
+        if there < most {
+            return Err(BenchError::Needs(format!(
+                "--workers {most} needs as many cores, and this process may run on {there}"
+            )));
+        }
+        let spare = beside.get(most - 1).filter(|_| most > 1);
+        let shared = if options.is_apart() { cores.others } else { cores.packets };
+        Ok(Self { cores, workers, generator: spare.copied().unwrap_or(shared) })
+    }
 }
 
 /// The requests of [`Kind::Simple`].
@@ -178,8 +216,6 @@ impl Kind {
 struct UpfSide {
     sessions: u32,
     kind: Kind,
-    /// Requests that are measured as one.
-    measured: u32,
     smf: Smf,
     running: Running,
     seids: Vec<Seid>,
@@ -207,16 +243,6 @@ struct Load {
     pace: Pace,
     /// Packets in a second.
     packets: u64,
-}
-
-impl Load {
-    /// Requests to send, of at most so many.
-    fn requests(self, most: u32) -> u32 {
-        match self.pace {
-            Pace::InFlight(_) => most,
-            Pace::Rate(rate) => most.min((rate * SPAN.as_secs()).try_into().unwrap_or(u32::MAX)).max(1),
-        }
-    }
 }
 
 impl Options {
@@ -254,36 +280,35 @@ impl UpfSide {
         sessions: u32,
         kind: Kind,
         options: &Options,
-        cores: Cores,
+        placement: &Placement,
         nets: &BenchNamespaces,
     ) -> Result<Self, BenchError> {
-        let field = Field::build(nets, cores.others)?;
-        let smf_side = kind.is_cabled().then(|| field.connect_smf(nets, cores.others)).transpose()?;
+        let others = placement.cores.others;
+        let field = Field::build(nets, others)?;
+        let smf_side = kind.is_cabled().then(|| field.connect_smf(nets, others)).transpose()?;
         let (socket, upf) = kind.ends();
-        let mut config = config(sessions, &[(kind.smf(), socket)]);
+        // One whose answer is lost stays until its number comes again.
+        let room = if options.is_open_loop() { sessions / 8 } else { 0 };
+        let mut config = config(sessions + room, &[(kind.smf(), socket)]);
         config.upf.pfcp.accelerate = matches!(kind, Kind::Simple { is_accelerated: true, .. });
         config.upf.pfcp.server = vec![PfcpServer::at(upf.into(), PFCP_PORT)];
         if matches!(kind, Kind::Simple { n4: N4Way::AfXdp, .. }) {
             config.upf.pfcp.mode = N4Mode::AfXdp;
             config.upf.pfcp.server.iter_mut().for_each(|server| server.dev = Some("n4".into()));
         }
-        config.upf.workers.pin = match kind {
-            Kind::Simple { workers: 2, .. } => vec![cores.packets, cores.others],
-            _ => vec![cores.packets],
-        };
+        let workers = if let Kind::Simple { workers, .. } = kind { workers } else { 1 };
+        config.upf.workers.pin = placement.workers.iter().take(workers).copied().collect();
         config.upf.workers.count = WorkerCount::Auto;
         config.upf.workers.busy_poll = options.busy_poll;
-        let running = Running::start_config(&field, cores, &config)?;
+        let running = start(&field, placement, &config)?;
         let open = || Ok(Smf::open(kind.smf(), socket, (upf, PFCP_PORT).into()));
         let mut smf = smf_side.as_ref().unwrap_or(&field.upf).enter(open)??;
-        pin(if options.is_apart() { cores.others } else { cores.packets })?;
+        pin(placement.generator)?;
         smf.associate()?;
-        let most = sessions / (2 * options.loads().len().max(1) as u32);
-        let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
         let (seids, tunnels) = (Vec::new(), Vec::new());
         let gnb = traffic::gnb(&field)?;
         let (used, _field, _smf_side) = (0, field, smf_side);
-        Ok(Self { sessions, kind, measured, smf, running, seids, tunnels, gnb, used, _field, _smf_side })
+        Ok(Self { sessions, kind, smf, running, seids, tunnels, gnb, used, _field, _smf_side })
     }
 
     fn run(
@@ -293,16 +318,86 @@ impl UpfSide {
         report: &mut Report,
     ) -> Result<(), BenchError> {
         let loads = options.loads();
-        let measured = self.measured * loads.len() as u32;
-        self.fill(self.sessions.saturating_sub(measured), progress)?;
-        for load in &loads {
-            self.trial(Operation::Establish, 0, *load, options, report)?;
+        match options.is_open_loop() {
+            true => self.at_rates(&loads, options, progress, report),
+            false => self.in_flight(&loads, options, progress, report),
         }
-        for operation in [Operation::Activate, Operation::Handover, Operation::Delete] {
+    }
+
+    /// So many requests a row.
+    fn in_flight(
+        &mut self,
+        loads: &[Load],
+        options: &Options,
+        progress: &mut Progress,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
+        let most = self.sessions / (2 * loads.len().max(1) as u32);
+        let count = u32::try_from(options.requests.0).unwrap_or(u32::MAX).min(most).max(1);
+        self.fill(self.sessions.saturating_sub(count * loads.len() as u32), progress)?;
+        for operation in [Operation::Establish, Operation::Activate, Operation::Handover, Operation::Delete] {
             for (turn, load) in loads.iter().enumerate() {
-                self.trial(operation, turn as u32, *load, options, report)?;
+                self.trial(operation, (turn as u32 * count, count), *load, options, report)?;
             }
         }
+        Ok(())
+    }
+
+    /// So many milliseconds a row, as far as there are sessions. What is not measured is done as fast as it can be.
+    fn at_rates(
+        &mut self,
+        loads: &[Load],
+        options: &Options,
+        progress: &mut Progress,
+        report: &mut Report,
+    ) -> Result<(), BenchError> {
+        let (all, rows) = (self.sessions, loads.len().max(1) as u32);
+        let count = |load: &Load, most: u32| {
+            let rate = if let Pace::Rate(rate) = load.pace { rate } else { 0 };
+            most.min((rate * options.time / 1000) as u32).max(1)
+        };
+        let measured = |operation| match options.operation.contains(&operation) {
+            true => loads,
+            false => &[],
+        };
+        for load in measured(Operation::Establish) {
+            let count = count(load, all / 2);
+            self.fill(all - count, progress)?;
+            self.delete_beyond(all - count)?;
+            self.trial(Operation::Establish, (0, count), *load, options, report)?;
+            self.delete_beyond(all - count)?;
+        }
+        self.fill(all, progress)?;
+        let mut taken = 0;
+        for load in measured(Operation::Activate) {
+            let count = count(load, all / rows);
+            self.trial(Operation::Activate, (taken, count), *load, options, report)?;
+            taken += count;
+        }
+        let others = self.requests(Operation::Activate, taken, all - taken);
+        self.smf.ask(Operation::Activate, others.into_iter(), FILLING)?;
+        let mut taken = 0;
+        for load in measured(Operation::Handover) {
+            let count = count(load, u32::MAX);
+            self.trial(Operation::Handover, (taken, count), *load, options, report)?;
+            taken += count;
+        }
+        let mut taken = 0;
+        for load in measured(Operation::Delete) {
+            let count = count(load, all / (2 * rows));
+            self.trial(Operation::Delete, (taken, count), *load, options, report)?;
+            taken += count;
+        }
+        Ok(())
+    }
+
+    /// Deletes all sessions but the first ones. Their numbers are used again.
+    fn delete_beyond(&mut self, sessions: u32) -> Result<(), BenchError> {
+        let seids = self.seids.split_off(self.seids.len().min(sessions as usize));
+        let requests = seids.into_iter().map(|seid| move |sequence| requests::deletion(seid, sequence));
+        self.smf.ask(Operation::Delete, requests, FILLING)?;
+        self.tunnels.truncate(sessions as usize);
+        self.used = self.used.min(sessions);
         Ok(())
     }
 
@@ -356,7 +451,7 @@ impl UpfSide {
     fn trial(
         &mut self,
         operation: Operation,
-        turn: u32,
+        (from, count): (u32, u32),
         load: Load,
         options: &Options,
         report: &mut Report,
@@ -364,14 +459,13 @@ impl UpfSide {
         let control = self.running.all.clone().without(&self.running.packets);
         let before = (control.cpu_time()?, self.running.packets.cpu_time()?);
         let forwarded_before = self.forwarded();
-        let count = load.requests(self.measured);
         let (exchange, sent) = match load.pace {
             Pace::InFlight(window) => {
                 let traffic = Traffic::begin(&self.gnb, &self.tunnels, load.packets)?;
                 let exchange = match operation {
                     Operation::Establish => self.establish(count, window)?,
                     _ => {
-                        let requests = self.requests(operation, turn, count);
+                        let requests = self.requests(operation, from, count);
                         self.smf.ask(operation, requests.into_iter(), window)?
                     }
                 };
@@ -381,14 +475,15 @@ impl UpfSide {
             Pace::Rate(rate) => {
                 let packets = traffic::packets(&self.tunnels)?;
                 let beside = PacketsBeside { socket: &self.gnb, packets: &packets, rate: load.packets };
-                let requests = self.requests(operation, turn, count);
+                let requests = self.requests(operation, from, count);
                 let span = Duration::from_secs_f64(f64::from(count) / rate as f64);
                 let pace = (rate, span);
                 let (exchange, sent) = self.smf.ask_at(operation, requests.into_iter(), pace, &beside)?;
                 if operation == Operation::Establish {
                     self.established(self.used + 1, count, &exchange);
                 }
-                (exchange, sent as f64 / span.as_secs_f64())
+                let wall = exchange.wall.as_secs_f64();
+                (exchange, sent as f64 / wall)
             }
         };
         let packets = sent as u64;
@@ -416,6 +511,7 @@ impl UpfSide {
                 offered,
                 Cell::Count(packets),
                 kept,
+                Cell::Number(exchange.wall.as_secs_f64(), 3),
                 Cell::Number(rate, 1),
                 each(control.cpu_time()?, before.0),
                 each(self.running.packets.cpu_time()?, before.1),
@@ -429,26 +525,47 @@ impl UpfSide {
         Ok(())
     }
 
-    /// Requests of an operation about sessions all over the table, or about new ones.
+    /// Requests of an operation about sessions all over the table, from one of them on and again in turn, or about new ones.
     fn requests(
         &self,
         operation: Operation,
-        turn: u32,
+        from: u32,
         count: u32,
     ) -> Vec<impl FnOnce(u32) -> Vec<u8> + use<>> {
         let (kind, used, there) = (self.kind, self.used, self.seids.len().max(1) as u64);
         let of = |at: u32| {
-            let place = (u64::from(turn * self.measured + at) * STRIDE % there) as u32;
+            let turn = u64::from(from) + u64::from(at);
+            let place = (turn * STRIDE % there) as u32;
+            // Each handover of a session is to the other gNB.
+            let round = 1 + (turn / there) as usize;
             let seid = self.seids.get(place as usize).copied().unwrap_or(Seid(0));
             move |sequence| match operation {
                 Operation::Establish => kind.establishment(used + 1 + at, sequence),
                 Operation::Delete => requests::deletion(seid, sequence),
-                Operation::Handover => requests::handover(seid, place, 1, sequence),
+                Operation::Handover => requests::handover(seid, place, round, sequence),
                 Operation::Activate => requests::handover(seid, place, 0, sequence),
             }
         };
         (0..count).map(of).collect()
     }
+}
+
+/// Starts the daemon in the UPF's namespace.
+fn start(field: &Field, placement: &Placement, config: &Config) -> Result<Running, BenchError> {
+    let mut counters = Vec::new();
+    let mut open = || {
+        let ports = open::ports(config)?;
+        let slots = ports.iter().flat_map(|set| set.slots());
+        counters = slots.map(|slot| Arc::clone(slot.port.counters())).collect();
+        Daemon::start_with(config, ports)
+    };
+    let mut running = Running::begin(placement.cores, || {
+        // The daemon looks for the cores of its packet threads among those of the thread that starts it.
+        pin_to_any(&[&[placement.cores.others], &*placement.workers].concat())?;
+        field.upf.enter(|| Ok(open()))?.map_err(BenchError::from)
+    })?;
+    running.counters = counters;
+    Ok(running)
 }
 
 /// A daemon for so many sessions, on UDP and TUN, that knows SMFs by the addresses of their Node IDs and of their
@@ -477,3 +594,30 @@ pub(crate) fn config(sessions: u32, smfs: &[(Ipv4Addr, Ipv4Addr)]) -> Config {
 
 /// Where the SMF's socket is.
 pub(crate) const SMF_SOCKET: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kit::count;
+
+    // Input:  one to three packet threads on cores 3 and 0, and on up to three others.
+    // Output: the first one has core 3, the next ones those others, and the last one core 0, if there is no other; the generator beside several of them has an
+    //         other core that is left. Three on two cores are refused.
+    #[test]
+    fn each_packet_thread_has_a_core_of_its_own() {
+        let place = |workers: &[u64], beside: &[usize]| {
+            let workers = workers.iter().map(|workers| count(*workers)).collect();
+            let options = Options { simple: true, workers, ..Options::default() };
+            Placement::new(Cores { packets: 3, others: 0 }, beside, &options)
+                .map(|placement| (placement.workers, placement.generator))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(place(&[1], &[1, 2]), Ok((vec![3], 3)));
+        assert_eq!(place(&[1, 2], &[]), Ok((vec![3, 0], 3)));
+        assert_eq!(place(&[1, 3], &[1]), Ok((vec![3, 1, 0], 3)));
+        assert_eq!(place(&[3], &[1, 2]), Ok((vec![3, 1, 2], 3)));
+        assert_eq!(place(&[2, 3], &[1, 2, 4]), Ok((vec![3, 1, 2], 4)));
+        let refusal = "--workers 3 needs as many cores, and this process may run on 2";
+        assert_eq!(place(&[3], &[]), Err(refusal.to_owned()));
+    }
+}

@@ -41,7 +41,7 @@ pub(crate) struct Smf {
 
 /// Requests and their answers.
 pub(crate) struct Exchange {
-    /// From the first request to the last answer.
+    /// From the first request to the last answer; at a rate, to the last request.
     pub(crate) wall: Duration,
     /// Of each request, in microseconds.
     pub(crate) latency: Samples,
@@ -214,12 +214,15 @@ impl Smf {
         let mut buffer = [0; DATAGRAM];
         let start = Instant::now();
         let mut last = start.elapsed();
+        let mut wall = span;
         loop {
             let now = start.elapsed();
             if sent < ready.len() && now >= due(sent, rate) {
                 self.send(&ready[sent])?;
                 sent += 1;
                 last = now;
+                // Longer where the generator is slower than the rate.
+                wall = span.max(now);
             }
             if has_packets && now < span && now >= due(sent_packets, beside.rate) {
                 if let Some(packet) = packets.next() {
@@ -247,7 +250,7 @@ impl Smf {
             return Err(BenchError::NotAccepted { what: operation.to_string(), accepted, of: answered });
         }
         let lost = (ready.len() - answered) as u64;
-        Ok((Exchange { wall: span, latency, answers, repeated: 0, lost }, sent_packets as u64))
+        Ok((Exchange { wall, latency, answers, repeated: 0, lost }, sent_packets as u64))
     }
 
     /// What does not fit into the kernel's buffer is lost, as on a cable.
