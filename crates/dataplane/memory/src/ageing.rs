@@ -29,8 +29,10 @@ pub const SETTLE: Span = Span::from_secs(1);
 const STEP: Span = Span::from_millis(10);
 /// Buckets of a table that a step looks at, at most.
 const MOST_BUCKETS: u64 = 4096;
-/// Rows of a table between both looks, at most.
-const MOST_CANDIDATES: usize = 1 << 16;
+/// Rows between both looks, at most: each table has its share. For one table more than two rows of each bucket that it looks at during [`SETTLE`].
+const MOST_CANDIDATES: usize = 1 << 20;
+/// A table without any keeps the memory of so many.
+const KEPT_CANDIDATES: usize = MOST_CANDIDATES / TABLES as usize;
 /// The start of a description: its name and version.
 const MAGIC: [u8; 8] = *b"CWYAGED\x01";
 
@@ -177,18 +179,22 @@ impl Sweeper {
     }
 
     /// Does what is due in the octets of a region: a part of each table, so that a round takes a quarter of its age limit, or more if that would be
-    /// more than 4,096 buckets in a step. Cheap if nothing is due.
+    /// more than 4,096 buckets in a step, or more rows between both looks than there may be. Cheap if nothing is due.
     pub fn advance(&mut self, now: Time, octets: &mut [u8]) {
         if now < self.due {
             return;
         }
         self.due = now + self.step;
         let length = octets.len() as u64;
+        let described = (0..TABLES).map(|number| {
+            let place = usize::try_from(AgedTable::place(length, number)?).ok()?;
+            AgedTable::decode(octets.get(place..place + DESCRIPTION as usize)?, length)
+        });
+        let described: Vec<Option<AgedTable>> = described.collect();
+        let most = MOST_CANDIDATES / described.iter().flatten().count().max(1);
         self.tables.resize_with(TABLES as usize, || None);
-        for (number, progress) in (0..).zip(&mut self.tables) {
-            let place = AgedTable::place(length, number).and_then(|place| usize::try_from(place).ok());
-            let described = place.and_then(|place| octets.get(place..place + DESCRIPTION as usize));
-            let Some(table) = described.and_then(|octets| AgedTable::decode(octets, length)) else {
+        for (table, progress) in described.into_iter().zip(&mut self.tables) {
+            let Some(table) = table else {
                 *progress = None;
                 continue;
             };
@@ -196,7 +202,7 @@ impl Sweeper {
             let known = known.unwrap_or_else(|| Progress { table, next: 0, candidates: VecDeque::new() });
             let known = progress.insert(Progress { table, ..known });
             self.swept += known.clear(now, octets);
-            known.look(now + self.settle, self.step, octets);
+            known.look(now + self.settle, self.step, most, octets);
         }
     }
 }
@@ -220,17 +226,20 @@ impl Progress {
                 cleared += 1;
             }
         }
+        if self.candidates.is_empty() {
+            self.candidates.shrink_to(KEPT_CANDIDATES);
+        }
         cleared
     }
 
-    /// The first look at the next buckets.
-    fn look(&mut self, second: Time, step: Span, octets: &[u8]) {
+    /// The first look at the next buckets, until there are so many candidates.
+    fn look(&mut self, second: Time, step: Span, most: usize, octets: &[u8]) {
         let AgedTable { buckets, age, rows, .. } = self.table;
         let steps = (age.as_nanos() / 4 / step.as_nanos().max(1)).max(1);
         let share = u128::from(buckets).div_ceil(steps);
         for _ in 0..u64::try_from(share).unwrap_or(u64::MAX).min(MOST_BUCKETS) {
             for row in 0..rows {
-                if self.candidates.len() >= MOST_CANDIDATES {
+                if self.candidates.len() >= most {
                     return;
                 }
                 if let Some(candidate) = self.table.aged(octets, self.next, row) {
@@ -335,6 +344,52 @@ mod tests {
         let is_there = |bucket| octets[row(bucket, 0)..][..8] != [0; 8];
         assert_eq!([0, 1, 2, 3].map(is_there), [true, true, true, false]);
         assert_eq!(sweeper.swept(), 1);
+    }
+
+    // Input:  a table of 2^20 buckets, then three of 2^18, with two rows in each, all of them aged; an age limit of which a quarter is too short for a round.
+    // Output: nothing in the first second. In the second one the rows of 4,096 buckets a step, 819,200; of three tables as many as may be between both looks.
+    //         In the end all rows are gone, and the memory of those between both looks, too.
+    #[test]
+    fn rows_of_a_full_table_end_at_a_known_rate() {
+        for (tables, buckets, rate) in
+            [(1_u64, 1_u64 << 20, 819_200), (3, 1 << 18, MOST_CANDIDATES as u64 / 3 * 3)]
+        {
+            let table = AgedTable {
+                first: 0,
+                buckets,
+                bucket: 64,
+                row: 24,
+                changed: 48,
+                used: 8,
+                first_number: 1,
+                age: Span::from_secs(1),
+                now: Time::from_secs(10),
+                ..TABLE
+            };
+            let length = (tables * buckets * 64 + DIRECTORY) as usize;
+            let mut octets = vec![0; length];
+            for number in 0..tables {
+                let first = number * buckets * 64;
+                let place = AgedTable::place(length as u64, number).unwrap() as usize;
+                octets[place..place + DESCRIPTION as usize]
+                    .copy_from_slice(&AgedTable { first, ..table }.encode());
+            }
+            for bucket in octets[..length - DIRECTORY as usize].chunks_exact_mut(64) {
+                (bucket[7], bucket[31]) = (1, 1);
+            }
+            let mut sweeper = Sweeper::default();
+            let mut seconds = Vec::new();
+            for step in 0..500 {
+                if step % 100 == 0 {
+                    seconds.push(sweeper.swept());
+                }
+                sweeper.advance(Time::from_secs(1) + Span::from_millis(10 * step), &mut octets);
+            }
+            assert_eq!((seconds[1], seconds[2]), (0, rate), "{seconds:?}");
+            assert_eq!(sweeper.swept(), tables * buckets * 2);
+            let held = sweeper.tables.iter().flatten().map(|known| known.candidates.capacity()).max();
+            assert!(held.unwrap() <= KEPT_CANDIDATES, "{held:?}");
+        }
     }
 
     // Input:  descriptions that lie: buckets beyond the region, rows beyond their bucket, no age, sums that overflow; a region shorter than a directory.
