@@ -1,5 +1,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Instant;
 
 use super::*;
 use crate::state::{Meter, PER_OCTET, Rate};
@@ -273,11 +274,20 @@ fn totals_are_exact_to_the_octet() {
     totals_are_exact(0..50_000);
 }
 
-// The same in a million others.
+// Input:  a million others, and more of them until `SOAK_SECONDS` are over; the first one has the number `SOAK_SEED`.
+// Output: the same.
 #[test]
-#[ignore = "takes minutes: `cargo test -p causeway-xplane --lib -- --ignored`"]
+#[ignore = "takes a minute: scripts/soak-xplane"]
 fn totals_are_exact_in_a_million_worlds() {
-    totals_are_exact(1 << 32..(1 << 32) + 1_000_000);
+    const MILLION: u64 = 1_000_000;
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (seconds, first) = (number("SOAK_SECONDS").unwrap_or(0), number("SOAK_SEED").unwrap_or(1 << 32));
+    let (start, mut next) = (Instant::now(), first);
+    while next == first || start.elapsed().as_secs() < seconds {
+        totals_are_exact(next..next + MILLION);
+        next += MILLION;
+    }
+    eprintln!("{} worlds from {first} on: totals are exact", next - first);
 }
 
 // Input:  a token bucket of 1 Mbit/s in memory, used for 10 ms with 5 to 400 us between packets of 1,000 octets and responses after 1 to
