@@ -320,12 +320,12 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.xplane.ues",
         "1024",
-        "UEs whose rules are in external memory; packets of others are for the slow path",
+        "UEs for which the tables are made, with eight places each: of so many UEs 3.3 % of the lookup keys find both places of their bucket taken (two keys a UE) or 6.5 % (three), of half as many 0.9 and 1.9 %; their packets are for the slow path",
     ),
     key(
         "upf.xplane.flows",
         "8192",
-        "flows whose rule is found with their first read; others take two or more",
+        "flows in use for which the flow table is made, with two places each: of so many flows 10.4 % find both places of their bucket taken, of half as many 3.3 %, of a tenth 0.2 %; their packets are for the slow path",
     ),
     key(
         "upf.xplane.idle_ues",
