@@ -1,25 +1,25 @@
 //! The figures of X-PLANE: the paper's points from named parts, then ours.
 
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
-use causeway_types::Span;
-use causeway_xplane::local_state::{LocalStateConfig, LocalStateTable, Ticket, WriteTicket};
 use causeway_xplane::paging::{Left, Ring, RingConfig, RingRead};
 
 use super::limits::{Group, Limited, limited};
 use super::path::{
-    Design, ENTRY, FLOWS, Found, Load, MEAN, ONE_WAY, PASS, PER_OCTET, Ports, STATE, Size, alone, flow,
-    response, run, run_seeds,
+    Design, ENTRY, FLOWS, Found, Load, MEAN, ONE_WAY, PASS, PER_OCTET, Ports, STATE, Size, alone, response,
+    run, run_seeds,
 };
+use super::places;
 use crate::ExperimentError;
 use crate::cli::Common;
-use crate::events::{EventQueue, PICOS_PER_MICRO, Picos, time};
+use crate::events::{EventQueue, PICOS_PER_MICRO, Picos};
 use crate::outcome::{Goal, Outcome};
 use crate::row_writer::Rows;
 use crate::samples::Latencies;
 
 /// Part of the packets that take the slow path in the paper's traffic (X 7.1).
 pub(super) const SLOW: f64 = 0.048;
-/// Flows in the table on the switch: at 128 octets each 8 MB, about half of the SRAM that X-PLANE leaves free on a pipeline (X 7.3).
+/// Flows in the table on the switch: at 128 octets each 8 MB, about half of the SRAM that X-PLANE leaves free on a pipeline (X 7.3). An assumption: no program
+/// has this table, and no compiler was asked whether its stages hold it.
 const ON_CHIP: u32 = 65_536;
 /// Skew of the traffic in the goals: Zipf's exponent. The paper gives none; its trace is uniform.
 const SKEW: f64 = 0.9;
@@ -54,7 +54,7 @@ pub(super) fn percent(found: f64, paper: f64) -> f64 {
     (found / paper - 1.0) * 100.0
 }
 
-fn reproduced(name: &str, found: f64, paper: f64) -> Goal {
+pub(super) fn reproduced(name: &str, found: f64, paper: f64) -> Goal {
     Goal::at_most(&format!("difference from the paper, {name}"), WITHIN, percent(found, paper).abs(), "%")
 }
 
@@ -82,7 +82,7 @@ pub(super) fn conditions(common: &Common) -> Vec<(&'static str, String)> {
             "ours",
             format!(
                 "state in the flow entry; UE and first block in one read; blocks without the packet, which comes with the last one; \
-                 {ON_CHIP} flows on the switch, Zipf {SKEW} over {FLOWS} flows"
+                 {ON_CHIP} flows on the switch (an assumption: no compiler was asked), Zipf {SKEW} over {FLOWS} flows"
             ),
         ),
         (
@@ -95,8 +95,9 @@ pub(super) fn conditions(common: &Common) -> Vec<(&'static str, String)> {
 
 fn note() -> Vec<String> {
     vec![
-        "Rates and times are model time; the paper's were measured. No part is fitted to a figure. What collides in the local state table is for \
-         the CPU, and counts as carried, as in the paper."
+        "Rates and times are model time; the paper's were measured. Two points of the paper are inputs: the round trip and the pass of the switch are parts of \
+         the fast path's 3.1 µs, and that the state is read by itself was chosen since 156 million packets a second of 64 octets are two of 320 million READs \
+         for each. No other part is fitted. What collides in the local state table is for the CPU, and counts as carried, as in the paper."
             .into(),
     ]
 }
@@ -132,7 +133,7 @@ impl Row {
 }
 
 /// Million packets a second.
-const fn packets_of(gigabits: f64, packet: u64) -> Option<f64> {
+pub(super) const fn packets_of(gigabits: f64, packet: u64) -> Option<f64> {
     Some(gigabits * 1e3 / 8.0 / packet as f64)
 }
 
@@ -201,7 +202,8 @@ pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<O
         row("the paper's design", Design::Paper, MEAN, SLOW, 10, packets_of(490.0, MEAN)),
         row("ours, nothing on the switch", OURS_WITHOUT_CHIP, MEAN, SLOW, 10, None),
         row("ours", OURS, MEAN, SLOW, 10, None),
-        row("the paper's design, 64 to 1518 B", Design::Paper, MEAN, SLOW, 10, None).of_size(Size::Mixed),
+        row("the paper's design, 64 to 1518 B", Design::Paper, MEAN, SLOW, 10, packets_of(490.0, MEAN))
+            .of_size(Size::Mixed),
         row("ours, 64 to 1518 B", OURS, MEAN, SLOW, 10, None).of_size(Size::Mixed),
         row("the paper's design, 64 and 1518 B", Design::Paper, MEAN, SLOW, 10, None).of_size(Size::Ends),
         row("ours, 64 and 1518 B", OURS, MEAN, SLOW, 10, None).of_size(Size::Ends),
@@ -216,13 +218,14 @@ pub fn table1(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<O
     let time = |design, is_slow| alone(&load(common, design, Size::All(MEAN), SLOW, 10), is_slow);
     let of = |is_slow| [Design::Paper, OURS].map(|design| time(design, is_slow));
     let ([fast, our_fast], [slow, our_slow]) = (of(false), of(true));
-    for (name, paper, theirs, ours) in
-        [("fast path", 3.1, fast, our_fast), ("slow path", 12.0, slow, our_slow)]
-    {
+    for (name, paper, theirs, ours) in [
+        ("fast path; the paper's time is an input", 3.1, fast, our_fast),
+        ("slow path", 12.0, slow, our_slow),
+    ] {
         times.row([name.into(), Cell::Number(paper, 1), Cell::Number(theirs, 2), Cell::Number(ours, 2)]);
     }
     let mut goals = rate_goals(&all, &found);
-    goals.extend([reproduced("fast path", fast, 3.1), reproduced("slow path", slow, 12.0)]);
+    goals.push(reproduced("slow path", slow, 12.0));
     let load_of = |place: usize| found.get(place).map_or(0.0, |found| found.gigabits);
     goals.extend([
         Goal::at_least("ours", 700.0, load_of(2), "Gbit/s"),
@@ -552,103 +555,77 @@ pub fn fig16(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Ou
         table,
     )?;
     let mut goals = Vec::new();
-    if let [(without, time), (with, time_with), ..] = &found[..] {
-        goals.push(Goal::at_most(
-            "throughput lost by the table",
-            1.0,
-            -percent(with.rate, without.rate),
-            "%",
-        ));
-        goals.push(Goal::at_most("latency added by the table", 5.0, percent(*time_with, *time), "%"));
-        let reads = (with.reads - without.reads).max(0.0);
-        goals.push(Goal::at_most("more READs a packet", 0.001, reads, ""));
-    }
+    let seeds: Vec<u64> = (0..seeds(common)).map(|number| common.seed.wrapping_add(number)).collect();
     // Collisions at the paper's rate, with uniform flow rates: the worst case.
+    let of_packets = |how: &str| format!("% of packets, {how}");
     let mut collisions = Table::new(vec![
-        Column::of("entries", "buckets of two"),
+        Column::new("entries"),
         Column::of("round trip", "µs"),
-        Column::of("most in use", "entries"),
-        Column::of("to the CPU", "% of packets"),
+        Column::of("most in use, buckets of two", "entries"),
+        Column::of("to the CPU, buckets of two", &of_packets("computed")),
+        Column::of("", &of_packets("simulated")),
         Column::of("spread", "% of packets"),
+        Column::of("to the CPU, a place for one key", &of_packets("computed")),
+        Column::of("", &of_packets("simulated")),
     ]);
     let packets = if common.quick { 200_000 } else { 4_000_000 };
     for round_trip in [2.5, 5.0] {
-        for entries in [8_192, 16_384, 26_000, 65_536] {
+        for entries in [8_192, 16_384, 26_000, places::P4_PLACES, 65_536] {
             progress.stage(format!("collisions with {entries} entries"));
-            let runs: Vec<_> = (0..seeds(common))
-                .map(|number| collide(entries / 2, round_trip, packets, common.seed.wrapping_add(number)))
-                .collect();
-            let used = runs.iter().map(|run| run.0).max().unwrap_or(0);
-            let shares = || runs.iter().map(|run| run.1);
-            let collided = shares().sum::<f64>() / runs.len() as f64;
-            let spread = shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min);
+            let fill = places::mean_entries(round_trip) / entries as f64;
+            let (used, two, spread) = places::in_two(entries, round_trip, packets, &seeds);
+            let (one, _) = places::in_one(entries, round_trip, packets, &seeds);
             collisions.row([
                 Cell::Count(entries as u64),
                 Cell::Number(round_trip, 1),
                 Cell::Count(used as u64),
-                Cell::Number(collided * 100.0, 3),
+                Cell::Number(places::taken(fill, 2) * 100.0, 3),
+                Cell::Number(two * 100.0, 3),
                 Cell::Number(spread * 100.0, 4),
+                Cell::Number(places::taken(fill, 1) * 100.0, 2),
+                Cell::Number(one * 100.0, 2),
             ]);
             if entries == 26_000 && round_trip < 3.0 {
-                goals.push(Goal::at_most(
-                    "packets to the CPU for collisions, 26,000 entries",
-                    0.1,
-                    collided * 100.0,
-                    "%",
-                ));
+                let goal = "packets to the CPU for collisions in the local state table, 26,000 entries";
+                goals.push(Goal::at_most(goal, 0.1, two * 100.0, "%"));
             }
         }
     }
+    let ues = if common.quick { 20_000 } else { 1_000_000 };
+    progress.stage(format!("tables of {ues} UEs"));
+    let fills = places::fill_table(&places::filled(ues), &seeds);
+    let (all_tables, _) = places::packets_without_place(ues, &seeds);
+    goals.push(Goal::at_most(
+        "packets to the CPU for collisions in UE and flow table, the paper's space, two places a bucket",
+        0.9,
+        all_tables * 100.0,
+        "%",
+    ));
     Ok(Outcome {
         name: "xplane-fig16",
-        title: "Cost of the concurrency control, and collisions of its table (X-PLANE, figure 16 and section 6)".into(),
+        title: "Cost of the concurrency control, and collisions of all tables (X-PLANE, figure 16 and section 6)".into(),
         conditions: conditions(common),
         table: table(&found),
         goals,
         notes: vec![
-            "The paper: -2 % throughput, +12 % latency, 0.9 % of packets to the CPU. Passes of the switch that the table's hashes and registers \
-             lengthen are not in the model: it shows the cost on the links alone."
+            "The paper: -2 % throughput, +12 % latency by the local state table. Passes of the switch that the table's hashes and registers lengthen are not in the \
+             model, nor is any other cost of it on the switch: it shows the links alone, and no goal on the cost is judged."
                 .into(),
+            "The paper: 0.9 % of packets collide, in all tables together. By the computation of the second table its space, with a place for one key, leaves more \
+             flows without a place; it does not say how keys are placed."
+                .into(),
+            format!(
+                "The local state table with a place for one key is that of P4 profile `xplane`, of {} places there; with buckets of two it is that of the data \
+                 plane in software.",
+                places::P4_PLACES
+            ),
         ],
-        details: vec![("Collisions at 490 Gbit/s, 10 million flows at the same rate".into(), collisions)],
+        details: vec![
+            ("Collisions in the local state table at 490 Gbit/s, 10 million flows at the same rate".into(), collisions),
+            (format!("Keys without a place in external memory, of {ues} UEs with ten flows each"), fills),
+        ],
         charts: Vec::new(),
     })
-}
-
-/// The most entries in use and the part of the packets that collide, at 490 Gbit/s.
-fn collide(buckets: usize, round_trip: f64, packets: u64, seed: u64) -> (usize, f64) {
-    enum Event {
-        Response(Ticket),
-        Acknowledgement(WriteTicket),
-    }
-    let mut events = EventQueue::with_seed(seed);
-    let config = LocalStateConfig { buckets, age_limit: Span::from_secs(1), seed };
-    let mut table: LocalStateTable<u32, ()> = LocalStateTable::new(config);
-    let rate = packets_of(490.0, MEAN).unwrap_or(1.0);
-    let round_trip = (round_trip * PICOS_PER_MICRO) as Picos;
-    let mut now = 0_f64;
-    for _ in 0..packets {
-        now += -(1.0 - events.random().f64()).ln() / rate * PICOS_PER_MICRO;
-        let at = now as Picos;
-        while let Some((due, event)) = events.pop_until(at) {
-            let write = match event {
-                Event::Response(ticket) => {
-                    table.load(ticket, ());
-                    table.update(ticket, |()| ());
-                    table.leave(time(due), ticket)
-                }
-                Event::Acknowledgement(ticket) => table.written(ticket),
-            };
-            if let Some(write) = write {
-                events.push(due + round_trip, Event::Acknowledgement(write.ticket));
-            }
-        }
-        let flow = flow(events.random(), FLOWS, 0.0);
-        if let Ok(arrived) = table.arrive(time(at), &flow) {
-            events.push(at + round_trip, Event::Response(arrived.ticket));
-        }
-    }
-    (table.most_used(), table.collisions() as f64 / packets as f64)
 }
 
 /// Figure 17: how long the packets that are buffered for a UE take to leave.

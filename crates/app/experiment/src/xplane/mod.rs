@@ -4,4 +4,5 @@ pub mod figures;
 mod limits;
 pub mod memory;
 mod path;
+mod places;
 pub mod table2;

@@ -3,7 +3,7 @@
 use causeway_show::{Cell, Column, Progress, Table};
 use causeway_xplane::Sizes;
 
-use super::figures::{OURS, SLOW, conditions, load, seeds};
+use super::figures::{OURS, SLOW, conditions, load, reproduced, seeds};
 use super::path::{Design, MEAN, Size, run_seeds};
 use crate::cli::Common;
 use crate::hardware::xplane as hardware;
@@ -108,6 +108,7 @@ pub fn run(common: &Common, progress: &mut Progress) -> Outcome {
             Goal::at_most("stages of Tofino 1", 12.0, stages, ""),
             Goal::at_most("gateways", 51.56, percent(Resource::Gateways), "%"),
             Goal::at_most("memory of a server", (PAPER_TABLES + PAPER_BUFFERS) / 1e9, (tables + buffers) / SERVERS / 1e9, "GB"),
+            reproduced("memory bandwidth of a server", theirs, PAPER_BANDWIDTH),
         ],
         notes: vec![
             "The switch: what the compiler for Tofino 1 says of profile `xplane` (docs/resources.csv, scripts/p4 resources), which has no walk and no paging rings; \
