@@ -179,7 +179,7 @@ fn rows_that_nobody_uses_are_swept() {
 }
 
 // Input:  a few operations between a client and a server on port 4791 of the loopback interface, captured by tshark.
-// Output: the CRC of each packet is right over the IP and UDP headers that the kernel wrote, and tshark reads every packet as InfiniBand.
+// Output: the CRC of each packet is right over the IP and UDP headers that the kernel wrote, and tshark reads every packet as InfiniBand, without an error of its experts.
 #[test]
 fn the_crc_covers_what_the_kernel_writes() {
     const NAME: &str = "causeway::memory_server::the_crc_covers_what_the_kernel_writes";
@@ -232,14 +232,20 @@ fn the_crc_covers_what_the_kernel_writes() {
         assert!(Packet::parse(udp.payload()).unwrap().icrc_is_valid(&outer));
     }
     let fields = ["-T", "fields", "-e", "infiniband.bth.opcode", "-e", "_ws.malformed"];
-    let read = Command::new("tshark").arg("-r").arg(&path).args(fields).output().unwrap();
-    let text = String::from_utf8(read.stdout).unwrap();
+    let read = |fields: &[&str]| {
+        let read = Command::new("tshark").arg("-r").arg(&path).args(fields).output().unwrap();
+        assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        String::from_utf8(read.stdout).unwrap()
+    };
+    let text = read(&fields);
     let opcodes: Vec<_> = text.lines().map(|line| line.trim_end_matches('\t')).collect();
     assert!(opcodes.len() >= seen.len(), "{text}");
     for opcode in ["6", "7", "8", "12", "13", "14", "15", "17", "18", "20", "100"] {
         assert!(opcodes.contains(&opcode), "{opcode}: {text}");
     }
     assert!(opcodes.iter().all(|opcode| opcode.parse::<u8>().is_ok()), "{text}");
+    let errors = read(&["-Y", "_ws.expert.severity == error", "-V"]);
+    assert!(errors.is_empty(), "{errors}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
