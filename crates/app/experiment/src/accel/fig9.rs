@@ -143,7 +143,7 @@ fn table(rows: &[(&str, f64)], measured: &[[Rates; 5]]) -> Table {
     for (mix, most) in software::MIXES {
         let percent = MIXES.iter().find(|(known, _)| *known == mix).map(|(_, percent)| *percent);
         table.row([
-            "Causeway in software, measured elsewhere: the most that was offered".into(),
+            "Causeway in software, measured elsewhere: the most without loss".into(),
             mix.into(),
             percent.map_or(Cell::Missing, |percent| Cell::Number(percent, 2)),
             Cell::Missing,
