@@ -1,5 +1,6 @@
-//! What a running UPF's units, of which which packets have them is drawn by chance, do to flows near the threshold.
+//! What the units of a running UPF do to flows near the threshold: which packets have one is drawn by chance.
 
+use std::io::Write as _;
 use std::net::IpAddr;
 
 use causeway_traffic::heavy::{Change, FlowKind, HeavyHitterSettings, HeavyHitters, Threshold};
@@ -68,7 +69,7 @@ fn sampled_units_decide_by_chance_near_the_threshold() {
         found.sort_unstable();
         let millis = found.iter().map(|nanos| nanos / 1_000_000);
         let text = format!("{percent} %: {} of {RUNS}, after ms: {:?}", found.len(), Vec::from_iter(millis));
-        println!("{text}");
+        let _ = writeln!(std::io::stdout(), "{text}");
         (found, text)
     });
     let [six, seven, eight, nine, eleven, thirteen] = &all;
