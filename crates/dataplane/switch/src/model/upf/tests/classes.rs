@@ -1,6 +1,7 @@
-//! Application classes in the packet path: `hip4` with their tables and registers. `tests/packets/application_classes.rs` has the same story on BMv2.
+//! Application classes in the packet path: `hip4` and `direct` with their tables and registers. `tests/packets/application_classes.rs` has the same story of
+//! `hip4` on BMv2.
 
-use causeway_p4::profiles;
+use causeway_p4::{Contract, profiles};
 use causeway_traffic::classes::{Feature, Model, Node, Tree};
 use causeway_types::{Direction, Time};
 
@@ -26,13 +27,17 @@ fn frame() -> Vec<u8> {
     (0..80).collect()
 }
 
-// Input:  four windows of two uplink packets of 60 octets and three downlink ones of 1,200, the same with a model, then windows of 200 octets; packets of a
+// Input:  of both profiles: four windows of two uplink packets of 60 octets and three downlink ones of 1,200, the same with a model, then windows of 200 octets; packets of a
 //         rule that no session is measured by.
 // Output: nothing without a model. With it the first packet of the second window says class 1, by a copy: Ethernet and the header of the CPU port, with the
 //         class and the rule. The packet leaves once. Two windows of small packets end the class, with the first packet after them.
 #[test]
 fn a_session_gets_a_class() {
-    let program = Program::from(&profiles::HIP4).with_application_classes();
+    [&profiles::HIP4, &profiles::DIRECT].into_iter().for_each(gets_a_class);
+}
+
+fn gets_a_class(profile: &Contract) {
+    let program = Program::from(profile).with_application_classes();
     let mut upf = Upf::new(&program, CPU, vec![]).unwrap();
     let mut state = State::new(program.clone());
     let members = [(UPLINK, Direction::Uplink), (DOWNLINK, Direction::Downlink)];

@@ -1,6 +1,7 @@
-//! Heavy hitters in the packet path: `hip4` with their tables and registers. `tests/packets/heavy_hitters.rs` has the same story on BMv2.
+//! Heavy hitters in the packet path: `hip4` and `direct` with their tables and registers. `tests/packets/heavy_hitters.rs` has the same story of `hip4` on
+//! BMv2.
 
-use causeway_p4::profiles;
+use causeway_p4::{Contract, profiles};
 use causeway_traffic::SlidingConfig;
 use causeway_types::{Span, Time};
 
@@ -15,18 +16,10 @@ const RULE: u32 = 0x0a_0b0c;
 /// Packets of a rule in a window from which on it is heavy.
 const HEAVY: u16 = 5;
 
-fn program() -> Program {
-    Program::from(&profiles::HIP4).with_heavy_hitters()
-}
-
-fn upf() -> Upf {
-    Upf::new(&program(), CPU, vec![]).unwrap()
-}
-
-fn with_threshold() -> State {
+fn with_threshold(program: &Program) -> State {
     let config = SlidingConfig { threshold: HEAVY.into(), ..config() };
-    let mut state = State::new(program());
-    state.write(Time::default(), &entries(&program(), &config).unwrap()).unwrap();
+    let mut state = State::new(program.clone());
+    state.write(Time::default(), &entries(program, &config).unwrap()).unwrap();
     state
 }
 
@@ -53,19 +46,25 @@ fn pass(upf: &mut Upf, state: &mut State, now: Time, rule: u32) -> (Vec<Vec<u8>>
     (left, passes)
 }
 
-// Input:  packets of a rule, 10 ms apart, without a threshold, then with one of 5; a packet of no rule.
+// Input:  of both profiles: packets of a rule, 10 ms apart, without a threshold, then with one of 5; a packet of no rule.
 // Output: without one nothing is counted. The first packet takes the place that the CRCs of its rule say by a second pass, and leaves once. The
 //         fifth makes one event, Ethernet and the header of the CPU port, with rule and packets; the sixth none.
 #[test]
 fn a_rule_becomes_heavy() {
-    let (mut upf, detector) = (upf(), Detector::of(&program()).unwrap().unwrap());
+    [&profiles::HIP4, &profiles::DIRECT].into_iter().for_each(becomes_heavy);
+}
+
+fn becomes_heavy(profile: &Contract) {
+    let program = Program::from(profile).with_heavy_hitters();
+    let detector = Detector::of(&program).unwrap().unwrap();
+    let mut upf = Upf::new(&program, CPU, vec![]).unwrap();
     let Packet { identity, places, .. } = Packet::of_rule(RULE);
     let owner = |state: &State| detector.slot(state, 0, places[0] as usize).unwrap();
-    let mut without = State::new(program());
+    let mut without = State::new(program.clone());
     assert_eq!(pass(&mut upf, &mut without, Time::from_secs(1), RULE), (vec![frame()], 1));
     assert_eq!(owner(&without).owner, 0);
 
-    let mut state = with_threshold();
+    let mut state = with_threshold(&program);
     let at = |packet: u64| Time::from_secs(1) + Span::from_millis(10 * packet);
     assert_eq!(pass(&mut upf, &mut state, at(0), 0), (vec![frame()], 1), "no rule");
     assert_eq!(pass(&mut upf, &mut state, at(1), RULE), (vec![frame()], 2), "it takes a place");
