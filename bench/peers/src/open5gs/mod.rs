@@ -77,7 +77,7 @@ fn both(
     cores: Cores,
     nets: &BenchNamespaces,
 ) -> Result<[UpfSide; 2], PeerError> {
-    Ok([UpfSide::open5gs(program, sessions, cores, nets)?, UpfSide::causeway(sessions, cores, nets)?])
+    Ok([UpfSide::open5gs(program, sessions, cores, nets)?, UpfSide::causeway(false, sessions, cores, nets)?])
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
             return;
         }
         let [requests, forwarding] = &reports[..] else { panic!("{} reports", reports.len()) };
-        assert_eq!((requests.table.rows.len(), forwarding.table.rows.len()), (2 * 3 * 2, 2 * 2));
+        assert_eq!((requests.table.rows.len(), forwarding.table.rows.len()), (2 * 3 * 3, 2 * 2));
         let is_above_zero = |cell: &Cell| matches!(cell, Cell::Number(value, _) if *value > 0.0);
         assert!(requests.table.rows.iter().all(|row| is_above_zero(&row[4])), "{requests}");
         assert!(forwarding.table.rows.iter().all(|row| is_above_zero(&row[3])), "{forwarding}");

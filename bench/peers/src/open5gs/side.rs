@@ -87,17 +87,23 @@ impl UpfSide {
         Ok(Self { name: "Open5GS", threads, smf, field, _upf: Box::new(stopped) })
     }
 
-    /// Starts our daemon, with UDP sockets on N3 and a TUN device on N6.
+    /// Starts our daemon, with UDP sockets on N3 and a TUN device on N6. `accelerate`: its packet thread answers PFCP.
     ///
     /// # Errors
     /// [`PeerError::Bench`] with what it cannot open.
-    pub(super) fn causeway(sessions: u32, cores: Cores, nets: &BenchNamespaces) -> Result<Self, PeerError> {
+    pub(super) fn causeway(
+        accelerate: bool,
+        sessions: u32,
+        cores: Cores,
+        nets: &BenchNamespaces,
+    ) -> Result<Self, PeerError> {
         let field = Field::build(nets, cores.others)?;
-        let setting = Setting { ports: Ports::Udp, sessions, busy_poll: false };
+        let setting = Setting { ports: Ports::Udp, sessions, busy_poll: false, accelerate };
+        let name = if accelerate { "Causeway, accelerate" } else { "Causeway" };
         let running = Running::start(&field, setting, cores)?;
         let threads = running.all.clone();
         threads.pin(cores.packets)?;
-        Ok(Self { name: "Causeway", threads, smf: field.associate()?, field, _upf: Box::new(running) })
+        Ok(Self { name, threads, smf: field.associate()?, field, _upf: Box::new(running) })
     }
 }
 

@@ -35,7 +35,7 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     let cores = choose_cores(common)?;
     pin(cores.others)?;
     let field = Field::build(nets, cores.others)?;
-    let setting = Setting { ports: Ports::Udp, sessions: 2, busy_poll: false };
+    let setting = Setting { ports: Ports::Udp, sessions: 2, busy_poll: false, accelerate: false };
     let _running = Running::start_observable(&field, setting, cores)?;
     let mut smf = field.associate()?;
     let sessions = attach(&mut smf, 2)?;

@@ -60,7 +60,12 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     let mut progress = Progress::new();
     let mut sides = Vec::new();
     for ports in &options.ways.ports {
-        let setting = Setting { ports: *ports, sessions: options.sessions.0 as u32, busy_poll: false };
+        let setting = Setting {
+            ports: *ports,
+            sessions: options.sessions.0 as u32,
+            busy_poll: false,
+            accelerate: false,
+        };
         match UpfSide::open(setting, &plan, options.joined, nets) {
             Ok(side) => sides.push(side),
             Err(BenchError::Daemon(error)) => report.skip(ports, error),

@@ -50,6 +50,8 @@ pub struct Setting {
     pub sessions: u32,
     /// The packet thread never sleeps.
     pub busy_poll: bool,
+    /// The packet thread answers PFCP (`upf.pfcp.accelerate`).
+    pub accelerate: bool,
 }
 
 impl Running {
@@ -128,7 +130,7 @@ impl Running {
 }
 
 fn config(setting: Setting, cores: Cores) -> Config {
-    let Setting { ports, sessions, busy_poll } = setting;
+    let Setting { ports, sessions, busy_poll, accelerate } = setting;
     let on_device = GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() };
     let (mode, n3) = match ports {
         Ports::Udp | Ports::Vxlan => {
@@ -156,6 +158,7 @@ fn config(setting: Setting, cores: Cores) -> Config {
     upf.workers.pin = vec![cores.packets];
     upf.workers.busy_poll = busy_poll;
     upf.pfcp.server = vec![n4(UPF_N4)];
+    upf.pfcp.accelerate = accelerate;
     Config { upf, ..Config::default() }
 }
 

@@ -58,6 +58,7 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
                     // The options are checked: it is below 2^16.
                     sessions: sessions.0 as u32,
                     busy_poll: options.busy_poll,
+                    accelerate: false,
                 };
                 match Side::open(setting, cores, nets) {
                     Ok(side) => sides.push(side),
