@@ -7,10 +7,10 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use causeway_switch::accel::{Entry, SEIDS, Verdict};
 
 use super::super::frames::{cpu_frame, ethernet, ipv4, udp};
-use super::super::random::UPF;
+use super::super::random::{UPF, smf};
 use super::super::software::ues_named;
 use super::messages::Kind;
-use super::{Event, Message, World, generation, seid_of};
+use super::{Event, Message, Request, World, generation, seid_of};
 
 /// A claim of an index.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +54,7 @@ impl World<'_> {
             self.counts.adopted += 1;
             // The session is N4's before anything of it comes, whatever waits.
             self.software.adopt(adopted, &self.begun_sessions[&adopted.seid.0], punted.is_claim);
+            self.noted_before(&entry.unwrap());
         }
         if let Some(index) = punted.void {
             self.counts.void += 1;
@@ -74,6 +75,24 @@ impl World<'_> {
             }
         }
         self.turns();
+    }
+
+    /// A change that the switch has noted as the last one of a session, and that asks for what is there, is answered without N4. So it counts as made
+    /// before the message with which the session comes, which may have reached the switch behind it.
+    fn noted_before(&mut self, entry: &Entry) {
+        let is_last = |octets: &[u8]| {
+            octets[1] == 52
+                && index_named(octets) == Some(entry.index)
+                && number_of(octets) == entry.last.to_be_bytes()[..3]
+        };
+        let noted =
+            self.requests.iter().rfind(|request| request.by_switch.is_none() && is_last(&request.octets));
+        let Some(Request { slot, octets, .. }) = noted else { return };
+        let (from, octets) = (SocketAddrV4::new(smf(self.slots[*slot].smf), 8805), octets.clone());
+        let frame = ethernet(&ipv4(*from.ip(), UPF, 17, &udp(from.port(), 8805, &octets)));
+        if let Some(answer) = self.fallback.answer(&self.tables, &frame) {
+            self.software.answered_by_switch(from, &octets, &answer);
+        }
     }
 
     /// Requests whose indexes are the software's go to N4, in their order.
