@@ -102,7 +102,11 @@ impl Running {
             counters = slots.map(|slot| Arc::clone(slot.port.counters())).collect();
             Daemon::start_with(config, ports)
         };
-        let running = Self::begin(cores, || field.upf.enter(|| Ok(open()))?.map_err(BenchError::from))?;
+        let running = Self::begin(cores, || {
+            // The daemon looks for the cores of its packet threads among those of the thread that starts it.
+            pin_to_any(&[&[cores.others], &*config.upf.workers.pin].concat())?;
+            field.upf.enter(|| Ok(open()))?.map_err(BenchError::from)
+        })?;
         Ok(Self { counters, ..running })
     }
 

@@ -9,7 +9,6 @@ pub(crate) mod smf;
 mod traffic;
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_lab::netns::Namespace;
@@ -18,12 +17,11 @@ use causeway_types::{NodeId, Seid, Teid};
 use causeway_upf::config::{
     Config, Gtpu, GtpuServer, KnownSmf, Metrics, N4Mode, PFCP_PORT, PfcpServer, Session, Upf, WorkerCount,
 };
-use causeway_upf::{Daemon, open};
 
 use super::options::{MIXES, N4Way, Options};
 use super::requests::Establishments;
 use super::{Operation, RequestVariant, STRIDE, requests, simple, up_seid, uplink_teid};
-use crate::kit::{Count, Progress, available_memory, cores_beside, in_own_thread, pin, pin_to_any};
+use crate::kit::{Count, Progress, available_memory, cores_beside, in_own_thread, pin};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, Running, SMF_VETH, UPF_N3, UPF_N4, UPF_N4_VETH, choose_cores};
@@ -300,7 +298,7 @@ impl UpfSide {
         config.upf.workers.pin = placement.workers.iter().take(workers).copied().collect();
         config.upf.workers.count = WorkerCount::Auto;
         config.upf.workers.busy_poll = options.busy_poll;
-        let running = start(&field, placement, &config)?;
+        let running = Running::start_config(&field, placement.cores, &config)?;
         let open = || Ok(Smf::open(kind.smf(), socket, (upf, PFCP_PORT).into()));
         let mut smf = smf_side.as_ref().unwrap_or(&field.upf).enter(open)??;
         pin(placement.generator)?;
@@ -548,24 +546,6 @@ impl UpfSide {
         };
         (0..count).map(of).collect()
     }
-}
-
-/// Starts the daemon in the UPF's namespace.
-fn start(field: &Field, placement: &Placement, config: &Config) -> Result<Running, BenchError> {
-    let mut counters = Vec::new();
-    let mut open = || {
-        let ports = open::ports(config)?;
-        let slots = ports.iter().flat_map(|set| set.slots());
-        counters = slots.map(|slot| Arc::clone(slot.port.counters())).collect();
-        Daemon::start_with(config, ports)
-    };
-    let mut running = Running::begin(placement.cores, || {
-        // The daemon looks for the cores of its packet threads among those of the thread that starts it.
-        pin_to_any(&[&[placement.cores.others], &*placement.workers].concat())?;
-        field.upf.enter(|| Ok(open()))?.map_err(BenchError::from)
-    })?;
-    running.counters = counters;
-    Ok(running)
 }
 
 /// A daemon for so many sessions, on UDP and TUN, that knows SMFs by the addresses of their Node IDs and of their
