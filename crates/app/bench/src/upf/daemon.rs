@@ -1,7 +1,7 @@
 //! Causeway's daemon in a namespace, with pinned threads.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use causeway_packet::MacAddr;
 use causeway_packet::vxlan::Vni;
@@ -118,6 +118,9 @@ impl Running {
         cores: Cores,
         start: impl FnOnce() -> Result<Daemon, BenchError> + Send,
     ) -> Result<Self, BenchError> {
+        // One at a time: what is new in the process meanwhile is taken for the daemon's.
+        static STARTING: Mutex<()> = Mutex::new(());
+        let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let before = Threads::of_this_process()?;
         let there = || {
             // The daemon looks for the core of its packet thread among those of the thread that starts it.
