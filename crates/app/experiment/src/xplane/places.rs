@@ -12,6 +12,7 @@ use causeway_xplane::{Fields, Sizes, UeKey};
 use super::figures::packets_of;
 use super::path::{FLOWS, MEAN, flow};
 use crate::events::{EventQueue, PICOS_PER_MICRO, Picos, time};
+use crate::spread::Spread;
 
 /// Places of a bucket, in the UE table and in the flow table.
 const WAYS: u64 = 2;
@@ -170,10 +171,8 @@ impl Filled {
 
 /// The mean of runs with so many seeds, and what the highest is above the lowest.
 fn of_seeds(seeds: &[u64], run: impl Fn(u64) -> f64) -> (f64, f64) {
-    let found: Vec<f64> = seeds.iter().map(|seed| run(*seed)).collect();
-    let (least, most) =
-        (found.iter().copied().fold(f64::MAX, f64::min), found.iter().copied().fold(0.0, f64::max));
-    (found.iter().sum::<f64>() / found.len().max(1) as f64, most - least)
+    let found: Spread = seeds.iter().map(|seed| run(*seed)).collect();
+    (found.mean(), found.most() - found.least())
 }
 
 /// The tables in external memory, by how full they are.

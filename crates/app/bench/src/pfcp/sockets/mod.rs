@@ -285,9 +285,9 @@ impl UpfSide {
         let field = Field::build(nets, others)?;
         let smf_side = kind.is_cabled().then(|| field.connect_smf(nets, others)).transpose()?;
         let (socket, upf) = kind.ends();
-        // One whose answer is lost stays until its number comes again.
-        let room = if options.is_open_loop() { sessions / 8 } else { 0 };
-        let mut config = config(sessions + room, &[(kind.smf(), socket)]);
+        // A session whose establishment has no answer stays until its UE address comes again.
+        let unanswered = if options.is_open_loop() { sessions / 8 } else { 0 };
+        let mut config = config(sessions + unanswered, &[(kind.smf(), socket)]);
         config.upf.pfcp.accelerate = matches!(kind, Kind::Simple { is_accelerated: true, .. });
         config.upf.pfcp.server = vec![PfcpServer::at(upf.into(), PFCP_PORT)];
         if matches!(kind, Kind::Simple { n4: N4Way::AfXdp, .. }) {
