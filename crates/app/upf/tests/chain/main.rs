@@ -74,7 +74,7 @@ fn a_session_outlives_the_primary() {
 // Input:  an SMF that establishes, modifies and deletes sessions at 10,000 requests a second, as far as the machine has them, and repeats what is not answered;
 //         members are killed at random, each when the chain is complete; the primary while the standby is cut off for a moment. Beside them a session that
 //         nothing changes, with packets.
-// Output: after each kill some thousand requests more are answered, none later than within the patience of a test, and packets of that session pass in both directions; each
+// Output: after each kill some thousand requests more are answered, each within the patience of a test, and packets of that session pass in both directions; each
 //         session whose establishment was accepted and whose deletion was not is there in the end, and no other.
 #[test]
 fn no_acknowledged_session_is_lost() {
