@@ -72,6 +72,7 @@ pub use notice::{
     SetupFailure,
 };
 pub use output::{ApplyId, Output};
+pub use seid::SeidShare;
 pub use session::UsageSnapshot;
 pub use user::UserIdentities;
 pub use view::{AssociationView, SessionView};

@@ -8,6 +8,27 @@ const INDEX_BITS: u32 = 28;
 /// The highest bit of the sequence number.
 const HIGHEST: u64 = 1 << 63;
 
+/// Those SEIDs whose lower half has this remainder when divided by a number of parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SeidShare {
+    part: u32,
+    parts: u32,
+}
+
+impl SeidShare {
+    /// The SEIDs of this part, from 0, of so many. `None`: there is no such part.
+    #[must_use]
+    pub const fn new(part: u32, parts: u32) -> Option<Self> {
+        if part < parts { Some(Self { part, parts }) } else { None }
+    }
+
+    /// Whether this SEID is one of them.
+    #[must_use]
+    pub const fn has(self, Seid(value): Seid) -> bool {
+        value as u32 % self.parts == self.part
+    }
+}
+
 /// A sequence of SEIDs that contain the index of their session, so that no lookup table is needed.
 ///
 /// Each consists of the session index and a sequence number, permuted: with a secret by a keyed permutation that hides

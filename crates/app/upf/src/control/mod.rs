@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, BackendError, Capabilities, Event, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
-use causeway_n4::{ApplyId, N4, Notice, Output};
+use causeway_n4::{ApplyId, N4, Notice, Output, SeidShare};
 use causeway_pfcp::Header;
 use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
@@ -37,7 +37,7 @@ use tracing::info;
 
 use crate::chain::ChainHead;
 use crate::clock::Clock;
-use crate::config::{Session, Upf};
+use crate::config::{N4Mode, Session, Upf};
 use crate::daemon::{OwnerRequest, Totals};
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
@@ -212,6 +212,7 @@ pub(crate) async fn run(
         n4,
         clock: given.clock,
         worker,
+        is_by_seid: given.n4.len() > 1 && given.upf.pfcp.mode == N4Mode::Udp,
         sockets: given.n4,
         own,
         ways,
@@ -309,6 +310,8 @@ pub(crate) struct Control {
     worker: WorkerHandle<ApplyId>,
     /// The sockets of each thread that receives N4.
     sockets: Vec<SharedSockets>,
+    /// The kernel gives each of these threads the messages about the SEIDs of its share.
+    is_by_seid: bool,
     /// Those from which the control thread sends.
     own: SharedSockets,
     ways: Ways,
@@ -534,6 +537,7 @@ impl Control {
         let Some(sockets) = self.sockets.get(thread).map(Arc::clone) else { return };
         let mut sockets = lock(&sockets);
         self.take_back(&mut sockets);
+        self.prefer_seids_of(thread);
         sockets.arrived();
         for _ in 0..BURST {
             if let Some(following) = sockets.peek_next() {
@@ -550,6 +554,12 @@ impl Control {
             self.apply_outputs();
         }
         self.take_back(&mut sockets);
+    }
+
+    /// The sessions that the next messages establish get SEIDs of the thread whose sockets have them: it receives what follows, too.
+    fn prefer_seids_of(&mut self, thread: usize) {
+        let share = || SeidShare::new(thread.try_into().ok()?, self.sockets.len().try_into().ok()?);
+        self.n4.prefer_seids(if self.is_by_seid { share() } else { None });
     }
 
     /// Takes what sockets have for N4 and the log.

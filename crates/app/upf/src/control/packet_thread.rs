@@ -179,6 +179,7 @@ impl Control {
             }
             self.take_outputs();
         }
+        self.prefer_seids_of(thread);
         let mut count = 0;
         loop {
             if let Some(following) = sockets.peek_next() {

@@ -9,6 +9,7 @@ use causeway_pfcp::{
     SessionModificationRequest, UpdateFar, UpdateForwardingParameters, ie_info,
 };
 use causeway_ports::memory::{MemoryPort, pair};
+use causeway_ports::udp::{pfcp_socket_of, pfcp_socket_of_new};
 use causeway_types::{DualIp, FSeid, FarId, NetworkInstance, Seid, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::Config;
@@ -288,6 +289,31 @@ fn several_packet_threads_share_the_sessions() {
     }
     assert_eq!(sessions(&threads.running), 0.0);
     assert!(accelerated(&threads.running) > 0.0);
+}
+
+// Input:  sessions of three packet threads, each established by the message behind the one before, or by every second one.
+// Output: each gets a SEID of the thread that its establishment has reached, so that this thread has all of it; all threads have some.
+#[test]
+fn a_session_stays_with_the_thread_of_its_establishment() {
+    let (_threads, mut smf) = Threads::accelerated(3);
+    for (step, first) in [(1, 1), (2, 65)] {
+        let mut counts = [0; 3];
+        for number in 0..64 {
+            let sequence = 0x3000 * step + step * number;
+            let cp = FSeid { seid: Seid(u64::from(sequence)), addr: DualIp::from(smf.local().ip()) };
+            let ue = Ipv4Addr::new(10, 45, 4, (first + number) as u8);
+            let request = smf.request_for(cp, ue);
+            smf.send(request.into(), Some(Seid(0)), sequence);
+            let response = smf.receive();
+            let Message::SessionEstablishmentResponse(response) = decode(&response).1 else {
+                panic!("{response:?}")
+            };
+            let thread = pfcp_socket_of(response.up_f_seid.unwrap().seid.0, 3);
+            assert_eq!(thread, pfcp_socket_of_new(sequence, 3));
+            counts[thread] += 1;
+        }
+        assert!(counts.iter().all(|count| *count > 10), "{counts:?}");
+    }
 }
 
 // Input:  sessions of several packet threads, of two SMFs; for each a handover and, without waiting for its response, the deletion, many in flight;

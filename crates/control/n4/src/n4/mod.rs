@@ -33,7 +33,7 @@ use crate::report::{PathSearch, Reports};
 use crate::session::{ResponseTemplates, Session, Sessions};
 use crate::transaction::{Purpose, Transactions, UnansweredRequest};
 use crate::view::{AssociationView, SessionView};
-use crate::{Config, Output, SetupFailure};
+use crate::{Config, Output, SeidShare, SetupFailure};
 use pfds::Pfds;
 use shutdown::Phase;
 pub use transfer::RestoreError;
@@ -113,6 +113,12 @@ impl N4 {
     /// Recovery Time Stamp does not change. Initially the wall clock equals the clock of [`Time`]. O(1).
     pub const fn set_wall_clock(&mut self, clock: WallClock) {
         self.wall = clock;
+    }
+
+    /// Sessions that are established from now on get SEIDs of this share, if one is found soon: the thread that receives an establishment also
+    /// receives what follows. `None`, as in the beginning: any SEID. O(1).
+    pub const fn prefer_seids(&mut self, share: Option<SeidShare>) {
+        self.sessions.prefer_seids(share);
     }
 
     /// The clock of all times sent to SMFs.

@@ -10,6 +10,9 @@ const S_FLAG: u32 = 1;
 /// The lower half of the SEID, and the sequence number behind it, which has three octets.
 const SEID: u32 = 8;
 const SEQUENCE: u32 = 12;
+/// 2^32 divided by the golden ratio: multiplied by it and without the lower half, sequence numbers in equal steps, such as every second one,
+/// give evenly spread numbers.
+const SPREAD: u32 = 0x9e37_79b1;
 
 /// The socket, of so many, that receives the messages of a session with this SEID.
 #[must_use]
@@ -17,8 +20,14 @@ pub const fn pfcp_socket_of(seid: u64, sockets: usize) -> usize {
     (seid & 0xffff_ffff) as usize % if sockets == 0 { 1 } else { sockets }
 }
 
+/// The socket, of so many, that receives a Session Establishment Request with this sequence number.
+#[must_use]
+pub const fn pfcp_socket_of_new(sequence: u32, sockets: usize) -> usize {
+    (sequence.wrapping_mul(SPREAD) >> 16) as usize % if sockets == 0 { 1 } else { sockets }
+}
+
 /// Has the kernel select one of so many sockets that share an address, in the order in which they were bound: by the SEID
-/// ([`pfcp_socket_of`]); by the sequence number if the SEID is zero, as in a Session Establishment Request; the first one for node messages and whatever else
+/// ([`pfcp_socket_of`]); by the sequence number ([`pfcp_socket_of_new`]) if the SEID is zero, as in a Session Establishment Request; the first one for node messages and whatever else
 /// arrives. `socket` is any of them. The first message of a datagram counts.
 ///
 /// # Errors
@@ -28,11 +37,13 @@ pub fn select_pfcp_socket(socket: impl AsFd, sockets: u32) -> Result<(), PortErr
     let load = |size: u32, at| instruction(libc::BPF_LD | size | libc::BPF_ABS, 0, 0, at);
     let mut program = [
         load(libc::BPF_B, 0),
-        instruction(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 0, 6, S_FLAG),
+        instruction(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 0, 8, S_FLAG),
         load(libc::BPF_W, SEID),
-        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 2, 0),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 4, 0),
         load(libc::BPF_W, SEQUENCE),
         instruction(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 8),
+        instruction(libc::BPF_ALU | libc::BPF_MUL | libc::BPF_K, 0, 0, SPREAD),
+        instruction(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 16),
         instruction(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, 0, 0, sockets.max(1)),
         instruction(libc::BPF_RET | libc::BPF_A, 0, 0, 0),
         instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
@@ -49,6 +60,19 @@ mod tests {
     use rustix::net::{AddressFamily, SocketType};
 
     use super::*;
+
+    // Input:  the sequence numbers of an SMF that sends so many messages for each establishment, 1 to 8 and 256; two, three and four sockets.
+    // Output: each socket has its share of the establishments, give or take a tenth.
+    #[test]
+    fn establishments_are_spread_whatever_is_between_them() {
+        for (step, sockets) in (1..=8).chain([256]).flat_map(|step| [2, 3, 4].map(|sockets| (step, sockets)))
+        {
+            let mut counts = vec![0; sockets];
+            (0..1200).for_each(|number| counts[pfcp_socket_of_new(0x1234 + step * number, sockets)] += 1);
+            let (share, tenth) = (1200 / sockets, 120 / sockets);
+            assert!(counts.iter().all(|count| share.abs_diff(*count) <= tenth), "{step}: {counts:?}");
+        }
+    }
 
     fn beside(at: std::net::SocketAddr) -> UdpSocket {
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -82,7 +106,7 @@ mod tests {
                     [&[0x21, 52, 0, 12][..], &seid.to_be_bytes(), &[0, 1, number as u8, 0xff]].concat()
                 };
                 assert_eq!(arrives(&with(seid)), pfcp_socket_of(seid, 3), "{seid:#x}");
-                assert_eq!(arrives(&with(0)), (0x100 + number as usize) % 3);
+                assert_eq!(arrives(&with(0)), pfcp_socket_of_new(0x100 + number as u32, 3));
             }
             assert_eq!((arrives(&[0x20, 1, 0, 4, 0, 0, 2, 0]), arrives(&[0x21])), (0, 0));
         }

@@ -21,12 +21,15 @@ use super::state::Session;
 use crate::association::AssociationId;
 use crate::memory::{Footprint, Needed};
 use crate::report::{ReportingSession, SearchedPeers};
-use crate::seid::SeidSequence;
+use crate::seid::{SeidSequence, SeidShare};
 use crate::slab::Slab;
 use crate::{ApplyId, Config};
 
 /// The most buffers of completed plans that are kept for reuse.
 const MAX_FREE_BOXES: usize = 256;
+
+/// The most SEIDs that are drawn for one that is preferred: of 16 parts all but an eighth find one.
+const SEID_DRAWS: u32 = 32;
 
 /// TEIDs in use at a time, at most, for each session of the limit.
 const TUNNELS_PER_SESSION: u64 = 4;
@@ -37,6 +40,8 @@ pub(crate) struct Sessions {
     pub(super) all: Slab<Session>,
     /// The UPF's SEIDs, which contain the index of their sessions.
     seids: SeidSequence,
+    /// The SEIDs that new sessions get, if one is found soon; `None`: any.
+    preferred_seids: Option<SeidShare>,
     /// The indices of sessions that the data plane established: their SEIDs do not contain them.
     adopted: BTreeMap<Seid, u32>,
     /// The index found last: the same session is often looked up several times in a row.
@@ -78,6 +83,7 @@ impl Sessions {
         Self {
             all: Slab::with_capacity(sessions),
             seids: SeidSequence::new(config.seed, config.secret),
+            preferred_seids: None,
             adopted: BTreeMap::new(),
             last: AtomicU32::default(),
             by_cp: HashIndex::with_capacity(sessions),
@@ -187,14 +193,22 @@ impl Sessions {
         self.resources.addresses.routes()
     }
 
+    /// New sessions get SEIDs of this share, if one is found soon; `None`: any.
+    pub(crate) const fn prefer_seids(&mut self, share: Option<SeidShare>) {
+        self.preferred_seids = share;
+    }
+
     /// The SEID of the next session, which [`Sessions::insert`] allocates.
     pub(crate) fn next_seid(&mut self) -> Seid {
+        let mut draws = 0;
         loop {
             let seid = self.seids.peek(self.all.vacant_index());
-            if !self.is_of_data_plane(seid) {
+            let is_preferred = self.preferred_seids.is_none_or(|share| share.has(seid));
+            if (is_preferred || draws >= SEID_DRAWS) && !self.is_of_data_plane(seid) {
                 return seid;
             }
             self.seids.advance();
+            draws += 1;
         }
     }
 
