@@ -13,10 +13,14 @@ build: ## Build the release binary, target/release/causeway
 	@scripts/setup build
 	cargo build --release --locked -p causeway
 
+# CAUSEWAY_BINARY names one that is there already.
+release_binary = $(or $(CAUSEWAY_BINARY),target/release/causeway)
+build_release = $(if $(CAUSEWAY_BINARY),,cargo build --release --locked -p causeway)
+
 deb: ## Build the Debian package, target/debian/causeway_VERSION_ARCH.deb, and beside it what it contains
 	@scripts/setup build
-	cargo build --release --locked -p causeway
-	@scripts/deb
+	$(build_release)
+	@scripts/deb $(release_binary)
 	@scripts/sbom
 
 deb-test: ## Install, run, upgrade and purge the package of make deb in a bare Debian root
@@ -38,8 +42,8 @@ sbom: ## List everything that the binary contains, as CycloneDX: target/debian/c
 demo: ## Build, then show a whole 5G user plane at work in under a minute; DATAPLANE=switch: on a model of a P4 switch; DATAPLANE=hybrid: on such a model before the fast path; DATAPLANE=xplane: with a memory server
 	@scripts/setup build net
 	@scripts/setup --want capture
-	cargo build --release --locked -p causeway
-	target/release/causeway demo $(if $(DATAPLANE),--dataplane $(DATAPLANE)) $(DEMO_ARGS)
+	$(build_release)
+	$(release_binary) demo $(if $(DATAPLANE),--dataplane $(DATAPLANE)) $(DEMO_ARGS)
 
 bench: ## Run the benchmarks of docs/performance.md on core CORE (default 1): target/bench
 	@scripts/benchmarks $(or $(CORE),1)

@@ -1,13 +1,11 @@
 //! Any octets as a model file of application classes: what is read is written as the same model, and its tables, if it has any,
 //! are equal to its tree on both sides of each threshold.
 
-#![no_main]
-
 use causeway_class_model::ModelFile;
 use causeway_traffic::classes::{Feature, TableLimits, Tables, Vector};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let Ok(file) = ModelFile::decode(octets) else { return };
     let written = file.encode().expect("a model that was read");
     assert_eq!(ModelFile::decode(written.as_bytes()).as_ref(), Ok(&file));
@@ -24,4 +22,4 @@ fuzz_target!(|octets: &[u8]| {
             }
         }
     }
-});
+}

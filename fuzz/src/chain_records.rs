@@ -1,8 +1,6 @@
 //! Any octets as records of a chain: in N4 an association, a session of it and a response, and snapshots of usage; in the data plane what such a snapshot holds. A session that is
 //! restored has the record that it came from, once the data plane has it. A session that goes on with any usage ends as any other.
 
-#![no_main]
-
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{Applied, Dataplane, RestoredUrr, Topology};
@@ -10,9 +8,9 @@ use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints, MeasurementMet
 use causeway_n4::{Config, N4, Output, UsageSnapshot};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{NodeId, NtpSeconds, ReportingTriggers, Seid, Span, Time, Transfer, UrrId};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let own = Ipv4Addr::new(192, 0, 2, 1);
     let gtpu = vec![LocalEndpoint { addr: Ipv4Addr::new(192, 0, 2, 100).into(), network_instance: None }];
     let endpoints = LocalEndpoints { gtpu, ..LocalEndpoints::default() };
@@ -56,7 +54,7 @@ fuzz_target!(|octets: &[u8]| {
         again.restore_association(now, &association).expect("it was restored before");
     }
     again.restore_session(now, &record).expect("it was restored before");
-});
+}
 
 /// A session goes on with this usage, or does not; time passes, and it ends.
 fn goes_on(now: Time, octets: &[u8]) {

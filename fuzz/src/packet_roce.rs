@@ -1,12 +1,10 @@
 //! Any UDP payload as RoCEv2, with a CRC and without: what is read, written and read again is the same, and has its CRC.
 
-#![no_main]
-
 use causeway_packet::roce::management::Management;
 use causeway_packet::roce::{Outer, Packet, Repr, Transport};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     if let Ok(repr) = Repr::parse_bare(octets) {
         assert!(repr.transport.payload().len() <= octets.len());
     }
@@ -28,4 +26,4 @@ fuzz_target!(|octets: &[u8]| {
     if let Ok(management) = Management::parse(payload) {
         assert_eq!(Management::parse(&management.octets()), Ok(management));
     }
-});
+}

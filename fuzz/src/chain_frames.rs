@@ -1,11 +1,9 @@
 //! Any octets as frames of a chain: each that is read is written as the same octets.
 
-#![no_main]
-
 use causeway_chain::Frame;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let mut rest = octets;
     while let Ok(Some((frame, len))) = Frame::decode(rest) {
         let mut again = Vec::new();
@@ -13,4 +11,4 @@ fuzz_target!(|octets: &[u8]| {
         assert_eq!(again, rest[..len]);
         rest = &rest[len..];
     }
-});
+}

@@ -1,15 +1,13 @@
 //! Any octets as a PFCP datagram: what decodes is the same when encoded and decoded again, everything can be shown, and
 //! a template reads the values that the decoder reads.
 
-#![no_main]
-
 use std::fmt::Write;
 
 use causeway_pfcp::template::{RequestTemplate, node_id, peek_cp_f_seid};
 use causeway_pfcp::{Header, Message, dump::Dump};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     write!(Nowhere, "{}", Dump(octets)).expect("nothing can fail");
     let mut rest = octets;
     while let Ok((header, body, after)) = Header::decode(rest) {
@@ -23,7 +21,7 @@ fuzz_target!(|octets: &[u8]| {
         }
         rest = after;
     }
-});
+}
 
 /// What a template of an establishment reads of its own body.
 fn read_by_template(message: &Message<'_>, body: &[u8]) {

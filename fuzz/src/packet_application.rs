@@ -1,11 +1,9 @@
 //! Any octets as the first ones of a flow: what is found in them lies in them, and is found again with more behind.
 
-#![no_main]
-
 use causeway_packet::application::{SearchResult, query_name, request, server_name};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let more = [octets, b"\r\n\r\n\0\0\0\0"].concat();
     if let SearchResult::Found(name) = server_name(octets) {
         assert!(octets.windows(name.len()).any(|part| part == name.as_bytes()));
@@ -19,4 +17,4 @@ fuzz_target!(|octets: &[u8]| {
         assert!((1..=253).contains(&name.as_str().len()));
         assert_eq!(query_name(&more), Some(name));
     }
-});
+}

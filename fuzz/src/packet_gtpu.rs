@@ -1,12 +1,10 @@
 //! Any UDP payload as GTP-U: what is read, written and read again is the same.
 
-#![no_main]
-
 use causeway_packet::UserPacket;
 use causeway_packet::gtpu::{Extension, Message, Packet, Repr};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let Ok(packet) = Packet::parse(octets) else { return };
     let extensions: Vec<Extension<'_>> = packet.extensions.iter().collect();
     let repr = Repr { header: packet.header, extensions: &extensions, message: packet.message };
@@ -22,4 +20,4 @@ fuzz_target!(|octets: &[u8]| {
             assert!(user.bytes().ends_with(user.transport()));
         }
     }
-});
+}

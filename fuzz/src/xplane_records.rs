@@ -1,17 +1,15 @@
 //! Any octets as records of X-PLANE in external memory: what is read is written as the same record, and packets are looked up in any table. A server sweeps
 //! any table by any description.
 
-#![no_main]
-
 use causeway_memory::{AgedTable, DIRECTORY, Sweeper};
 use causeway_types::{Direction, Span, Time};
 use causeway_xplane::flows::{FlowEntry, Generations, find};
 use causeway_xplane::state::UeState;
 use causeway_xplane::ue_table::{UeHeader, match_block};
 use causeway_xplane::{Fields, UeKey};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     if let Some(state) = UeState::decode(octets) {
         assert_eq!(UeState::decode(&state.encode()), Some(state));
     }
@@ -26,7 +24,7 @@ fuzz_target!(|octets: &[u8]| {
     find(octets, &UeKey::of_number(1), &fields.key(), &Generations::new(4, 1), |_, _| true);
     match_block(octets, 5, &fields, Direction::Uplink);
     sweep(octets);
-});
+}
 
 /// The octets are a table, and their start is its description. The description remains, whatever is swept.
 fn sweep(octets: &[u8]) {

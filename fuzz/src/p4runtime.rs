@@ -3,10 +3,7 @@
 //!
 //! A request is its method, its length in two octets, and itself.
 
-#![no_main]
-
 use causeway_p4runtime::server::{Code, Method, Offline, PROFILES};
-use libfuzzer_sys::fuzz_target;
 
 /// All entries of all tables of device 1.
 const ALL_ENTRIES: [u8; 6] = [0x08, 1, 0x12, 2, 0x12, 0];
@@ -20,7 +17,8 @@ const REGISTERS: &str = r#"
       members { name: "b" type_spec { bitstring { bit { bitwidth: 32 } } } } } } }
 "#;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let (_, p4info) = PROFILES.last().expect("there are profiles");
     let mut server = Offline::new(&format!("{p4info}{REGISTERS}")).expect("the model runs its own profiles");
     let mut rest = octets;
@@ -33,4 +31,4 @@ fuzz_target!(|octets: &[u8]| {
         rest = after;
     }
     server.call(Method::Read, &ALL_ENTRIES).expect("all entries can be read");
-});
+}

@@ -2,16 +2,14 @@
 //! every packet is in exactly one counter, nothing is left when the associations end, and the fast path does in every
 //! step what the slow path does.
 
-#![no_main]
-
 use causeway_conformance::{Input, Lockstep, replay, topology};
 use causeway_slowpath::Limits;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let twins = Lockstep::new(topology(), Limits::default());
     let verdict = twins.verdict();
     if let Err(broken) = replay(&Input::read_all(octets), Box::new(twins)).and_then(|()| verdict.check()) {
         panic!("{broken}");
     }
-});
+}

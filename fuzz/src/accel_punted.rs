@@ -1,8 +1,6 @@
 //! Any frame as one of the CPU port of a switch that answers session messages: the software takes a session of it, once, or names what is
 //! wrong, and has no session more.
 
-#![no_main]
-
 use std::net::Ipv4Addr;
 
 use causeway_accel::Config;
@@ -10,7 +8,6 @@ use causeway_accel::switch::parse;
 use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints};
 use causeway_switch::accel::{Entry, Fallback, HandoverError, Op, Tables};
 use causeway_types::{NetworkInstance, NodeId};
-use libfuzzer_sys::fuzz_target;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 20);
@@ -52,7 +49,8 @@ fn start() -> (Fallback, Tables) {
     (fallback, tables)
 }
 
-fuzz_target!(|frame: &[u8]| {
+/// Handles these octets.
+pub fn run(frame: &[u8]) {
     let (mut fallback, tables) = start();
     if let Some(octets) = frame.get(24..).and_then(|rest| rest.first_chunk()) {
         let entry = Entry::decode(octets);
@@ -71,4 +69,4 @@ fuzz_target!(|frame: &[u8]| {
     let index = session.seid.0 as u32;
     assert_eq!(fallback.punted(&tables, frame), Err(HandoverError::SecondOwner { index }));
     assert!(fallback.ended(index).is_some() && fallback.is_empty());
-});
+}

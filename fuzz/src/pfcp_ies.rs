@@ -1,12 +1,10 @@
 //! Any octets as a row of IEs, each decoded by itself: a value that decodes is the same when encoded and decoded
 //! again, and is shown as the same.
 
-#![no_main]
-
 use causeway_pfcp::{IeInfo, RawIes, ie_info};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     for ie in RawIes::new(octets).flatten() {
         let mut written = Vec::new();
         ie.write(&mut written);
@@ -15,7 +13,7 @@ fuzz_target!(|octets: &[u8]| {
             again(info, ie.value);
         }
     }
-});
+}
 
 fn again(info: &IeInfo, value: &[u8]) {
     let (mut once, mut twice) = (Vec::new(), Vec::new());

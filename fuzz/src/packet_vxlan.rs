@@ -1,12 +1,10 @@
 //! Any UDP payload as VXLAN, and its frame as Ethernet, ARP and IP: what is read and written is the same.
 
-#![no_main]
-
 use causeway_packet::vxlan::{self, Vxlan};
 use causeway_packet::{Arp, EtherType, Ethernet, UserPacket};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     let Ok(parsed) = Vxlan::parse(octets) else { return };
     let written = [&vxlan::header(parsed.vni)[..], parsed.frame].concat();
     assert_eq!(Vxlan::parse(&written), Ok(parsed));
@@ -18,4 +16,4 @@ fuzz_target!(|octets: &[u8]| {
         }
         _ => {}
     }
-});
+}

@@ -2,16 +2,14 @@
 //! again is
 //! the same, and a packet changed in place is still a packet.
 
-#![no_main]
-
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use causeway_packet::icmp::{IcmpError, Icmpv4, Icmpv6, error_reply};
 use causeway_packet::rewrite::{Dscp, decrement_hop_limit, set_dscp};
 use causeway_packet::{Ends, Ethernet, Ip, IpProtocol, Tcp, Udp, UdpChecksum, UserPacket, http, set_ends};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| {
+/// Handles these octets.
+pub fn run(octets: &[u8]) {
     ethernet(octets);
     http::begins_request(octets);
     let Ok(packet) = UserPacket::parse(octets) else { return };
@@ -20,7 +18,7 @@ fuzz_target!(|octets: &[u8]| {
     rewritten(&packet);
     led_elsewhere(&packet);
     answered(&packet);
-});
+}
 
 fn ethernet(octets: &[u8]) {
     let Ok(frame) = Ethernet::parse(octets) else { return };
