@@ -61,7 +61,8 @@ fn processors(upf: &Upf) -> Finding {
     const SUBJECT: &str = "upf.workers";
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = packet_threads(upf, cores);
-    let state = format!("{threads} packet threads, 1 control thread, {cores} cores");
+    let of = |count, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
+    let state = format!("{}, 1 control thread, {}", of(threads, "packet thread"), of(cores, "core"));
     if threads < cores || (threads == 1 && cores == 1 && !upf.workers.busy_poll) {
         return Finding::good(SUBJECT, state);
     }
