@@ -227,7 +227,7 @@ impl N4 {
         match self.config.on_path_failure {
             PathFailure::Keep => self.associations.path_is_down(now, id, &mut self.out),
             PathFailure::Purge => {
-                self.hand_over_to_set(id);
+                self.hand_over_to_set(now, id);
                 self.end_association(now, id, DownReason::PathFailure);
             }
         }
@@ -265,7 +265,7 @@ impl N4 {
         let are_all = is_main && !association.has_new_sessions();
         self.reports.forget_paths(id, &mut self.transactions);
         if is_main {
-            self.hand_over_to_set(id);
+            self.hand_over_to_set(now, id);
         }
         let (at, epoch) = ((!is_main).then_some(entity), epoch.unwrap_or(u32::MAX));
         let forgotten = match are_all {
@@ -290,9 +290,9 @@ impl N4 {
 
     /// Hands the sessions of an SMF whose path is down over to another SMF of the set whose path is up, if there is
     /// one.
-    fn hand_over_to_set(&mut self, id: AssociationId) {
+    fn hand_over_to_set(&mut self, now: Time, id: AssociationId) {
         let Some(sibling) = self.associations.available_set_member(id) else { return };
-        let sessions = self.hand_over(id, sibling);
+        let sessions = self.hand_over(now, id, sibling);
         let name = |id| self.associations.get(id).map(|association| association.node().clone());
         if let (Some(from), Some(to)) = (name(id), name(sibling)) {
             self.out.notice(Notice::SessionsHandedOver { from, to, sessions });

@@ -222,7 +222,7 @@ impl N4 {
         self.sessions.take_usage(seid, &applied.usage);
         self.sessions.commit(seid, change);
         footprint.into_iter().for_each(|footprint| self.sessions.set_footprint(seid, footprint));
-        takeover.into_iter().for_each(|takeover| self.take_over(seid, *takeover));
+        takeover.into_iter().for_each(|takeover| self.take_over(now, seid, *takeover));
         let session = self.sessions.get(seid);
         let cp = session.map_or(Seid(0), |session| session.cp().seid);
         let association = session.map(Session::association);

@@ -86,7 +86,7 @@ impl N4 {
             self.out.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
         }
         self.sessions.take_instructions(seid, answer, &mut self.out);
-        self.take_over_from_response(seid, from, answer);
+        self.take_over_from_response(now, seid, from, answer);
         self.send_reports(now, seid);
         self.drop_if_reported(now, seid);
     }

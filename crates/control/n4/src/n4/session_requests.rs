@@ -259,6 +259,7 @@ impl N4 {
             let pending = PlannedChange::from(change).pending;
             tolerate(seid, &pending, &mut self.out);
             self.modified(now, seid, key, takeover, pending, Applied::default());
+            self.send_reports(now, seid);
             return Ok(());
         }
         // Until the plan is applied, the larger of both footprints counts.

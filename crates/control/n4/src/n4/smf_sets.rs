@@ -113,22 +113,24 @@ impl N4 {
         self.transactions.refuse_node(now, key, refusal, &mut self.out);
     }
 
-    /// Hands the sessions of an association over to another one of its set.
-    pub(crate) fn hand_over(&mut self, from: AssociationId, to: AssociationId) -> usize {
+    /// Hands the sessions of an association over to another one of its set, with their reports.
+    pub(crate) fn hand_over(&mut self, now: Time, from: AssociationId, to: AssociationId) -> usize {
         let sessions = self.sessions.seids_of(from);
         for seid in &sessions {
-            self.move_to_association(*seid, to);
+            self.join_association(*seid, to);
         }
+        sessions.iter().for_each(|seid| self.send_reports(now, *seid));
         sessions.len()
     }
 
     /// The change is applied.
-    pub(crate) fn take_over(&mut self, seid: Seid, takeover: Takeover) {
+    pub(crate) fn take_over(&mut self, now: Time, seid: Seid, takeover: Takeover) {
         let Takeover { cp, association, membership } = takeover;
         if let Some(membership) = membership {
             self.sessions.set_membership(seid, membership);
         }
-        let is_another = association.is_some_and(|association| self.move_to_association(seid, association));
+        let is_another =
+            association.is_some_and(|association| self.move_to_association(now, seid, association));
         if let Some(cp) = cp {
             self.move_session(seid, cp, is_another);
         }
@@ -137,6 +139,7 @@ impl N4 {
     /// The takeover in a report response.
     pub(crate) fn take_over_from_response(
         &mut self,
+        now: Time,
         seid: Seid,
         from: IpAddr,
         answer: &SessionReportResponse<'_>,
@@ -145,7 +148,7 @@ impl N4 {
         self.sessions.update_membership(seid, answer);
         let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
         let able = named.filter(|id| self.associations.are_of_one_set(held, *id));
-        let is_another = able.is_some_and(|id| self.move_to_association(seid, id));
+        let is_another = able.is_some_and(|id| self.move_to_association(now, seid, id));
         let Some(cp) = answer.cp_f_seid else { return };
         match self.associations.end_of(able.unwrap_or(held), from, cp) {
             Ok(cp) => self.move_session(seid, cp, is_another),
@@ -155,13 +158,25 @@ impl N4 {
         }
     }
 
-    /// Moves a session to an association. Returns whether it had another.
-    pub(super) fn move_to_association(&mut self, seid: Seid, id: AssociationId) -> bool {
-        let Some((before, counts)) = self.sessions.move_to_association(seid, id) else { return false };
+    /// Moves a session to an association, with its reports in flight. Returns whether it had another, whose other sessions
+    /// may report then.
+    pub(super) fn move_to_association(&mut self, now: Time, seid: Seid, id: AssociationId) -> bool {
+        let before = self.join_association(seid, id);
+        before.into_iter().for_each(|before| self.wake_ready_sessions(now, before));
+        before.is_some()
+    }
+
+    /// The same for a session whose reports are sent later. Returns the association that it had, if it was another.
+    fn join_association(&mut self, seid: Seid, id: AssociationId) -> Option<AssociationId> {
+        let (before, counts) = self.sessions.move_to_association(seid, id)?;
         if counts {
             self.associations.uncount_session(before);
             self.associations.count_session(id);
         }
-        before != id
+        if before == id {
+            return None;
+        }
+        self.reports.join(seid, id, &mut self.transactions);
+        Some(before)
     }
 }

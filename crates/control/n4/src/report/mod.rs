@@ -29,7 +29,7 @@ use crate::transaction::{Purpose, Transactions};
 
 use queue::Queue;
 pub(crate) use redirect::{readdress_report, set_seid};
-use windows::Windows;
+use windows::{Place, Windows};
 
 pub(crate) use batch::USAGES;
 pub(crate) use path_search::{PathSearch, SearchedPeers};
@@ -62,8 +62,8 @@ struct SessionReports {
     contact: Option<IpAddr>,
     /// The hosts that received the request in flight, beside the CP F-SEID.
     tried: Vec<IpAddr>,
-    /// It is among the waiting sessions of its SMF's window.
-    waits_for_window: bool,
+    /// Its place among the sessions that wait for the window of its SMF, if it waits.
+    place: Option<Place>,
 }
 
 impl SessionReports {
@@ -73,7 +73,7 @@ impl SessionReports {
             && self.last_rates.is_empty()
             && self.contact.is_none()
             && self.tried.is_empty()
-            && !self.waits_for_window
+            && self.place.is_none()
     }
 }
 
@@ -194,8 +194,11 @@ impl Reports {
 
     /// The session has ended: removes all that it had.
     pub(crate) fn remove(&mut self, seid: Seid) {
-        if !self.sessions.is_empty() {
-            self.sessions.remove(&seid);
+        if self.sessions.is_empty() {
+            return;
+        }
+        if let Some(place) = self.sessions.remove(&seid).and_then(|held| held.place) {
+            self.windows.leave(place);
         }
     }
 
@@ -264,8 +267,8 @@ impl Reports {
             return false;
         };
         let is_open = self.windows.is_open(association);
-        if !is_open && !std::mem::replace(&mut held.waits_for_window, true) {
-            self.windows.wait(association, seid);
+        if !is_open && held.place.is_none() {
+            held.place = Some(self.windows.wait(association, seid));
         }
         is_open
     }
@@ -316,7 +319,7 @@ impl Reports {
     /// The next session that waits to send reports to an SMF, if it may now.
     pub(crate) fn next_waiting(&mut self, association: AssociationId) -> Option<Seid> {
         let seid = self.windows.next_waiting(association)?;
-        self.with(seid, |held| held.waits_for_window = false);
+        self.with(seid, |held| held.place = None);
         Some(seid)
     }
 
@@ -327,11 +330,29 @@ impl Reports {
 
     /// The session ends: cancels its requests in flight, and removes all that it had.
     pub(crate) fn cancel(&mut self, seid: Seid, association: AssociationId, transactions: &mut Transactions) {
-        if self.is_in_flight(seid) {
-            let cancelled = transactions.cancel(|purpose| purpose.is_report_of(seid));
+        if let Some(held) = self.of(seid) {
+            let cancelled = transactions.cancel_requests(held.queue.sequences());
             self.windows.done(association, cancelled);
         }
         self.remove(seid);
+    }
+
+    /// The session has joined another association: its requests in flight concern that one, and it no longer waits for
+    /// the window of the former.
+    pub(crate) fn join(&mut self, seid: Seid, association: AssociationId, transactions: &mut Transactions) {
+        if self.sessions.is_empty() {
+            return;
+        }
+        let Self { sessions, windows, .. } = self;
+        let Some(held) = sessions.get_mut(&seid) else { return };
+        for sequence in held.queue.sequences() {
+            if let Some(before) = transactions.aim_report(sequence, association) {
+                windows.done(before, 1);
+                windows.sent(association);
+            }
+        }
+        held.place.take().into_iter().for_each(|place| windows.leave(place));
+        self.with(seid, |_| ());
     }
 
     /// All sessions of an association end: cancels their requests in flight.

@@ -1,6 +1,6 @@
 //! The limit of Session Report Requests in flight to one SMF.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use causeway_types::Seid;
 
@@ -11,19 +11,27 @@ use crate::association::AssociationId;
 pub(super) struct Windows {
     limit: usize,
     all: BTreeMap<AssociationId, Window>,
+    last_place: u64,
+}
+
+/// The place of a session among those that wait for the window of an SMF.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    association: AssociationId,
+    number: u64,
 }
 
 #[derive(Debug, Default)]
 struct Window {
     in_flight: usize,
-    /// The sessions that send reports when fewer are in flight.
-    waiting: VecDeque<Seid>,
+    /// The sessions that send reports when fewer are in flight, by the number of their place.
+    waiting: BTreeMap<u64, Seid>,
 }
 
 impl Windows {
     /// So many requests may be in flight to one SMF.
     pub(super) const fn new(limit: usize) -> Self {
-        Self { limit, all: BTreeMap::new() }
+        Self { limit, all: BTreeMap::new(), last_place: 0 }
     }
 
     /// One more request may be sent.
@@ -50,15 +58,25 @@ impl Windows {
         }
     }
 
-    /// A session waits until fewer are in flight.
-    pub(super) fn wait(&mut self, association: AssociationId, seid: Seid) {
-        self.all.entry(association).or_default().waiting.push_back(seid);
+    /// A session waits until fewer are in flight, behind the others. Returns its place.
+    pub(super) fn wait(&mut self, association: AssociationId, seid: Seid) -> Place {
+        self.last_place += 1;
+        let number = self.last_place;
+        self.all.entry(association).or_default().waiting.insert(number, seid);
+        Place { association, number }
+    }
+
+    /// The session with this place does not wait any more.
+    pub(super) fn leave(&mut self, place: Place) {
+        if let Some(window) = self.all.get_mut(&place.association) {
+            window.waiting.remove(&place.number);
+        }
     }
 
     /// Takes the session that has waited longest, if the window is open.
     pub(super) fn next_waiting(&mut self, association: AssociationId) -> Option<Seid> {
         let window = self.all.get_mut(&association).filter(|window| window.in_flight < self.limit)?;
-        window.waiting.pop_front()
+        window.waiting.pop_first().map(|(_, seid)| seid)
     }
 
     /// The association ends.

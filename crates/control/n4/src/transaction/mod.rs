@@ -520,6 +520,21 @@ impl Transactions {
         self.outbound.cancel_of(association, unwanted)
     }
 
+    /// Cancels the requests with these numbers, and returns how many of them waited for a response.
+    pub(crate) fn cancel_requests(&mut self, numbers: impl Iterator<Item = u32>) -> usize {
+        self.outbound.cancel_requests(numbers)
+    }
+
+    /// The report with this number concerns another association. Returns the previous one; `None`: there is no such
+    /// request.
+    pub(crate) fn aim_report(&mut self, sequence: u32, to: AssociationId) -> Option<AssociationId> {
+        self.outbound.aim(sequence, |purpose| {
+            if let Purpose::Report { association, .. } = purpose {
+                *association = to;
+            }
+        })
+    }
+
     /// A request for this purpose waits for its response.
     pub(crate) fn is_asked(&self, purpose: &Purpose) -> bool {
         self.outbound.is_asked(purpose)

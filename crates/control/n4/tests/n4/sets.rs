@@ -2,9 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use causeway_n4::{Config, Heartbeat, PathFailure, Retransmission};
+use causeway_dataplane::{DownlinkData, Event};
+use causeway_n4::{Config, Heartbeat, Limits, Notice, PathFailure, Retransmission};
 use causeway_pfcp::*;
-use causeway_types::{FSeid, NtpSeconds, Seid, Span};
+use causeway_types::{FSeid, NtpSeconds, PdrId, Seid, Span};
 
 use crate::fixture::{Smf, TestN4, config, establishment};
 
@@ -172,6 +173,106 @@ fn sessions_survive_an_smf_of_a_set() {
     assert_eq!(nodes, [two.node()]);
     assert!(n4.plane.has(seid));
     assert_eq!(n4.n4.session(seid).unwrap().node, &two.node());
+}
+
+/// A modification by which an SMF of the set takes a session over.
+fn takeover(smf: &Smf, seid: u64) -> SessionModificationRequest<'static> {
+    SessionModificationRequest {
+        cp_f_seid: Some(FSeid { seid: Seid(seid), addr: smf.ip().into() }),
+        node_id: Some(smf.node_id()),
+        ..SessionModificationRequest::default()
+    }
+}
+
+fn downlink(session: Seid) -> Event {
+    let data = DownlinkData { pdr: PdrId(2), qfi: None, dscp: None, status: None };
+    Event::DownlinkData { session, data }
+}
+
+// Input:  downlink data is reported to an SMF that does not respond; another one of the set takes the session over and
+// gets the report; the first one releases its association; the second one responds, and more downlink data is received.
+// Output: the response is accepted, nothing waits for another one, and the new downlink data is reported.
+#[test]
+fn a_report_in_flight_outlives_the_association_that_its_session_left() {
+    let (mut n4, mut one, mut two) = each_its_own(config());
+    let seid = n4.establish(&mut one);
+    n4.event(downlink(seid));
+    let report = n4.next(one.addr);
+    let request = takeover(&two, 700);
+    assert_eq!(n4.ask(&mut two, Some(seid), request).cause(), Cause::RequestAccepted);
+    let again = n4.next(two.addr);
+    assert_eq!(again.header.sequence, report.header.sequence);
+    let node = one.node_id();
+    n4.ask(&mut one, None, AssociationReleaseRequest::new(node));
+    n4.deliver(two.addr, &Smf::report_response(&again, seid, Cause::RequestAccepted));
+    assert!(!n4.has_notice(|notice| matches!(notice, Notice::Discarded { .. })), "{:?}", n4.notices);
+    assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
+    n4.event(downlink(seid));
+    let next = n4.next(two.addr);
+    assert_ne!(next.header.sequence, again.header.sequence);
+    assert_eq!(next.kind(), MessageType::SessionReportRequest);
+}
+
+// Input:  a limit of one outstanding report; sessions of one SMF with a report in flight and one that waits; another SMF
+// of the set takes the first session over, and a session of its own has a report, too.
+// Output: the report of the waiting session is sent to its SMF immediately; that of the other SMF's own session when the
+// report that has moved is answered.
+#[test]
+fn a_report_in_flight_leaves_the_window_of_its_former_smf() {
+    let limits = Limits { outstanding_reports: 1, ..Limits::default() };
+    let (mut n4, mut one, mut two) = each_its_own(Config { limits, ..config() });
+    let [moved, waits] = [1, 2].map(|_| n4.establish(&mut one));
+    let own = n4.establish(&mut two);
+    n4.uses(moved, 1);
+    n4.uses(waits, 2);
+    assert_eq!(n4.next(one.addr).usage()[0].2, 1);
+    n4.is_quiet();
+    let request = takeover(&two, 700);
+    n4.ask(&mut two, Some(moved), request);
+    assert_eq!(n4.next(one.addr).usage()[0].2, 2);
+    n4.uses(own, 3);
+    let again = n4.next(two.addr);
+    assert_eq!(again.usage()[0].2, 1);
+    n4.is_quiet();
+    n4.deliver(two.addr, &Smf::report_response(&again, moved, Cause::RequestAccepted));
+    assert_eq!(n4.next(two.addr).usage()[0].2, 3);
+}
+
+// Input:  a limit of one outstanding report; an SMF has two sessions, one with a report in flight and one that waits to
+// report, when its heartbeats get no response; sessions of unreachable SMFs are to be purged.
+// Output: the other SMF of the set gets both reports, one after the other; nothing waits for a response.
+#[test]
+fn reports_survive_an_smf_of_a_set() {
+    let policy = Retransmission {
+        first_wait: Span::from_secs(1),
+        retries: 1,
+        backoff: 1,
+        longest_wait: Span::from_secs(1),
+    };
+    let heartbeat = Heartbeat { interval: Span::from_secs(5), retransmission: policy };
+    let limits = Limits { outstanding_reports: 1, ..Limits::default() };
+    let (mut n4, mut one, two) =
+        each_its_own(Config { heartbeat, limits, on_path_failure: PathFailure::Purge, ..config() });
+    let seids = [1, 2].map(|_| n4.establish(&mut one));
+    n4.uses(seids[0], 1);
+    n4.uses(seids[1], 2);
+    let mut told = Vec::new();
+    for _ in 0..60 {
+        n4.pass(Span::from_secs(1));
+        while let Some(received) = n4.try_next(two.addr) {
+            let answer = match received.kind() {
+                MessageType::HeartbeatRequest => two.heartbeat_response(&received),
+                _ => {
+                    told.extend(received.usage().iter().map(|usage| usage.2));
+                    Smf::report_response(&received, Seid(0), Cause::RequestAccepted)
+                }
+            };
+            n4.deliver(two.addr, &answer);
+        }
+    }
+    let nodes: Vec<_> = n4.n4.associations().map(|it| it.node.clone()).collect();
+    assert_eq!((nodes, told), (vec![two.node()], vec![1, 2]));
+    assert_eq!(n4.n4.occupancy().waiting_reports, 0);
 }
 
 // Input:  a restart of an entity of an SMF that is not its main one, and that has the F-SEID of one of two sessions.

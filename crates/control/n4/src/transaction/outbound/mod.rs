@@ -363,6 +363,25 @@ impl<P: Aim> Outbound<P> {
         self.cancel_among(of_it, unwanted)
     }
 
+    /// Cancels the requests with these numbers, and returns how many of them waited for a response.
+    pub(crate) fn cancel_requests(&mut self, numbers: impl Iterator<Item = u32>) -> usize {
+        numbers.filter(|sequence| self.take(*sequence).is_some()).count()
+    }
+
+    /// Changes the purpose of a request that waits for its response. Returns the association that it concerned; `None`
+    /// if there is no such request, or it concerned none.
+    pub(crate) fn aim(&mut self, sequence: u32, change: impl FnOnce(&mut P)) -> Option<AssociationId> {
+        let Self { pending, of_associations, .. } = self;
+        let purpose = &mut pending.get_mut(&sequence)?.purpose;
+        let before = purpose.association();
+        if let Some(id) = before {
+            of_associations.remove(&(id, sequence));
+        }
+        change(purpose);
+        of_associations.extend(purpose.association().map(|id| (id, sequence)));
+        before
+    }
+
     fn cancel_among(&mut self, numbers: Vec<u32>, unwanted: impl Fn(&P) -> bool) -> usize {
         let is_unwanted = |sequence: &u32| self.pending.get(sequence).is_some_and(|it| unwanted(&it.purpose));
         let unwanted: Vec<u32> = numbers.into_iter().filter(is_unwanted).collect();
