@@ -71,8 +71,12 @@ impl N4 {
     ) {
         self.report_is_done(now, association);
         let Some(session) = self.sessions.get(seid) else { return };
-        let has_ended = session.has_ended();
+        let (has_ended, is_gone) = (session.has_ended(), self.sessions.is_in_purge(session));
         let refuses_policy = self.reports.answered(seid, number, answer.cause);
+        // A session that a purge has not reached yet is removed, whatever the response says about it.
+        if is_gone {
+            return;
+        }
         self.sessions.has_changed(seid);
         if refuses_policy {
             self.associations.leave_policy_out(association, &mut self.out);
@@ -213,7 +217,7 @@ impl N4 {
         let Purpose::Report { session, .. } = self.transactions.purpose(from, header.sequence)? else {
             return None;
         };
-        let held = self.sessions.get(*session)?;
+        let held = self.sessions.get(*session).filter(|held| !self.sessions.is_in_purge(held))?;
         let may = !self.reports.has_tried(*session, ip)
             && ip != from.ip()
             && self.associations.is_host_of(held.association(), ip);

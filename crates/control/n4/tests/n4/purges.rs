@@ -7,7 +7,8 @@ use causeway_n4::{Notice, Occupancy};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, Seid, Span};
 
-use crate::fixture::{Pace, Smf, TestN4, activation, establishment};
+use crate::fixture::{Pace, Smf, TestN4, activation, config, establishment};
+use crate::sets::each_its_own;
 
 /// Sessions of the SMF that is removed, and the limit of removal plans in flight.
 const MANY: usize = 500;
@@ -226,6 +227,44 @@ fn sessions_of_a_set_are_purged_in_batches() {
     let views: Vec<_> = n4.n4.associations().map(|view| view.sessions).collect();
     assert_eq!(views, [left - 1, 1]);
     served(&mut n4, &mut smf, seids[4]);
+}
+
+// Input:  two SMFs of one set; the sessions of an FQ-CSID, all five hundred of one SMF, are deleted, two of them with a
+// report in flight; before they are removed, the responses to these reports name the other SMF, and another FQ-CSID.
+// Output: these sessions are removed like the others; neither SMF has a session.
+#[test]
+fn a_report_response_saves_no_session_from_a_purge() {
+    let (mut n4, mut smf, other) = each_its_own(config());
+    let seids: Vec<_> = (0..MANY)
+        .map(|_| {
+            let request = establishment(smf.node_id(), smf.f_seid());
+            let request = SessionEstablishmentRequest { fq_csids: [CSID].into(), ..request };
+            n4.ask(&mut smf, Some(Seid(0)), request).up_seid()
+        })
+        .collect();
+    n4.plane.pace = Pace::Held;
+    // Purges begin with the last sessions.
+    let [one, two] = [seids[0], seids[1]].map(|seid| {
+        n4.uses(seid, 1000);
+        n4.next(smf.addr)
+    });
+    let request = SessionSetDeletionRequest {
+        fq_csids: [CSID].into(),
+        ..SessionSetDeletionRequest::new(smf.node_id())
+    };
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    let accepted = SessionReportResponse::new(Cause::RequestAccepted);
+    let moves = SessionReportResponse { node_id: Some(other.node_id()), ..accepted.clone() };
+    let leaves = SessionReportResponse { fq_csid: Some(FqCsid { csids: &[[0, 8]], ..CSID }), ..accepted };
+    n4.deliver(smf.addr, &Smf::answer(&one, Some(seids[0]), moves));
+    n4.deliver(smf.addr, &Smf::answer(&two, Some(seids[1]), leaves));
+    finish(&mut n4);
+    assert_eq!((n4.plane.sessions(), n4.n4.sessions().count()), (0, 0));
+    let views: Vec<_> = n4.n4.associations().map(|view| view.sessions).collect();
+    assert_eq!(views, [0, 0]);
+    assert!(
+        n4.has_notice(|it| matches!(it, Notice::SessionSetDeleted { sessions, .. } if *sessions == MANY))
+    );
 }
 
 // Input:  an SMF sets up again, and has the sessions of one of its two addresses retained: one of five hundred.
