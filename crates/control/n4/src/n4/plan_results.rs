@@ -221,6 +221,7 @@ impl N4 {
         let footprint = (!change.is_rebinding()).then(|| Footprint::after(&change));
         self.sessions.take_usage(seid, &applied.usage);
         self.sessions.commit(seid, change);
+        self.reports.plan_is_done(seid, true);
         footprint.into_iter().for_each(|footprint| self.sessions.set_footprint(seid, footprint));
         takeover.into_iter().for_each(|takeover| self.take_over(now, seid, *takeover));
         let session = self.sessions.get(seid);
@@ -273,6 +274,7 @@ impl N4 {
         error: &ApplyError,
     ) {
         self.sessions.abandon(seid, change);
+        self.reports.plan_is_done(seid, false);
         let kept = self.sessions.get(seid).map(|it| (it.cp().seid, Footprint::kept(it.rules())));
         if let Some((_, footprint)) = kept {
             self.sessions.set_footprint(seid, footprint);

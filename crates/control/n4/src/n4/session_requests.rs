@@ -14,7 +14,7 @@ use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 use super::N4;
 use crate::association::{AssociationId, SentTimeStamp};
 use crate::memory::Footprint;
-use crate::session::{PlanPurpose, QueuedRequest, Session, SessionSets, tolerate};
+use crate::session::{PlanPurpose, QueuedRequest, Session, SessionSets, Takeover, tolerate};
 use crate::transaction::{RequestKey, RequestRefusal, RequestState};
 use crate::{Notice, RefusalReason, ReleaseReason};
 
@@ -224,7 +224,7 @@ impl N4 {
                 self.sessions.takeover(key, seid, (known.cp, known.node()), None, &self.associations)
         {
             let planned = PlannedChange::rebind(seid, known);
-            return self.sessions.submit(PlanPurpose::Modify(key, takeover), planned, &mut self.out);
+            return self.submit_modification(seid, key, takeover, planned);
         }
         match Message::decode(header, body) {
             Ok(Message::SessionModificationRequest(request)) => {
@@ -273,8 +273,22 @@ impl N4 {
         }
         self.sessions.set_footprint(seid, before.or(after));
         self.sessions.cache_transition(seid, body, &change);
-        self.sessions.submit(PlanPurpose::Modify(key, takeover), change.into(), &mut self.out);
+        self.submit_modification(seid, key, takeover, change.into());
         Ok(())
+    }
+
+    fn submit_modification(
+        &mut self,
+        seid: Seid,
+        key: RequestKey,
+        takeover: Option<Box<Takeover>>,
+        planned: PlannedChange,
+    ) {
+        if self.reports.notifies(seid) {
+            let pdrs = self.sessions.notified_again(seid, &planned.plan);
+            self.reports.set_notified_again(seid, pdrs);
+        }
+        self.sessions.submit(PlanPurpose::Modify(key, takeover), planned, &mut self.out);
     }
 
     fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {

@@ -18,7 +18,7 @@ use causeway_pfcp::{
     AdditionalUsageReports, Cause, PacketRateStatusReport, SessionReportRequest, UsageReport,
 };
 use causeway_rules::StoredRules;
-use causeway_types::{FSeid, Seid, Time, UrrId, WallClock};
+use causeway_types::{FSeid, PdrId, Seid, Time, UrrId, WallClock};
 
 use crate::Config;
 use crate::LossReason;
@@ -62,6 +62,8 @@ struct SessionReports {
     contact: Option<IpAddr>,
     /// The hosts that received the request in flight, beside the CP F-SEID.
     tried: Vec<IpAddr>,
+    /// The PDRs whose next packet is reported again when the plan in flight is applied.
+    notified_again: Vec<PdrId>,
     /// Its place among the sessions that wait for the window of its SMF, if it waits.
     place: Option<Place>,
 }
@@ -169,6 +171,27 @@ impl Reports {
             debug_assert!(is_taken);
         }
         self.with_queue(seid, |_| ());
+    }
+
+    /// A request with downlink data of the session is in flight.
+    #[inline]
+    pub(crate) fn notifies(&self, seid: Seid) -> bool {
+        self.of(seid).is_some_and(|held| held.queue.notifies())
+    }
+
+    /// The plan in flight of the session starts the notification of these PDRs anew.
+    pub(crate) fn set_notified_again(&mut self, seid: Seid, pdrs: Vec<PdrId>) {
+        self.with(seid, |held| held.notified_again = pdrs);
+    }
+
+    /// The plan in flight of the session is applied, or not.
+    pub(crate) fn plan_is_done(&mut self, seid: Seid, is_applied: bool) {
+        self.with(seid, |held| {
+            let pdrs = std::mem::take(&mut held.notified_again);
+            if is_applied {
+                held.queue.notify_again(&pdrs);
+            }
+        });
     }
 
     /// A request of the session is in flight.

@@ -1,10 +1,10 @@
 //! Plans of sessions: submitted, in force or abandoned.
 
 use causeway_dataplane::Applied;
-use causeway_model::Usage;
+use causeway_model::{Far, Op, Plan, Usage};
 use causeway_pfcp::{SessionReportResponse, UsageReport};
 use causeway_rules::{Change, Instructions, PendingChange, PlannedChange, Rejection};
-use causeway_types::{Seid, Time, WallClock};
+use causeway_types::{FarId, PdrId, Seid, Time, WallClock};
 
 use super::Sessions;
 use super::in_flight::PlanPurpose;
@@ -77,6 +77,28 @@ impl Sessions {
     pub(crate) fn end_release(&mut self, seid: Seid) -> bool {
         let session = self.get_mut(seid);
         session.map(|session| (session.releasing, session.ended) = (false, true)).is_some()
+    }
+
+    /// The PDRs whose first packet the data plane reports again after this plan: their FAR acts in another way, starts a
+    /// new buffering period, or is another one.
+    pub(crate) fn notified_again(&self, seid: Seid, plan: &Plan) -> Vec<PdrId> {
+        let Some(session) = self.get(seid) else { return Vec::new() };
+        let before = session.rules.rules();
+        let acts_alike = |far: &Far| before.fars.get(&far.id).is_some_and(|held| held.acts_like(far));
+        let of_far = |id: FarId| before.pdrs.values().filter(move |pdr| pdr.far == id).map(|pdr| pdr.id);
+        let mut all = Vec::new();
+        for op in plan.ops().iter() {
+            match op {
+                Op::NotifyAgain(far) | Op::RemoveFar(far) => all.extend(of_far(*far)),
+                Op::PutFar(far) if !acts_alike(far) => all.extend(of_far(far.id)),
+                Op::PutPdr(pdr) if before.pdrs.get(&pdr.id).is_none_or(|held| held.far != pdr.far) => {
+                    all.push(pdr.id);
+                }
+                Op::RemovePdr(pdr) => all.push(*pdr),
+                _ => {}
+            }
+        }
+        all
     }
 
     /// A change is in force.

@@ -3,7 +3,7 @@
 use causeway_dataplane::{BackendError, DownlinkData, Event, Op};
 use causeway_n4::Notice;
 use causeway_pfcp::*;
-use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid, UrrId, UsageReportTrigger};
+use causeway_types::{BarId, FarId, PdrId, Qfi, Seid, Span, Teid, UrrId, UsageReportTrigger};
 
 use crate::fixture::{Smf, TestN4, activation, used};
 
@@ -217,6 +217,47 @@ fn downlink_data_is_reported_once() {
     let received = n4.next(smf.addr);
     n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
     n4.is_quiet();
+}
+
+/// The downlink is buffered for an idle UE again, with notification.
+fn release_of_access() -> SessionModificationRequest<'static> {
+    let action = Some(ApplyAction::BUFF | ApplyAction::NOCP);
+    let far = UpdateFar { apply_action: action, ..UpdateFar::new(FarId(2)) };
+    SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }
+}
+
+// Input:  downlink data is reported without a response; the downlink is forwarded and then buffered again, or its
+// buffering is provisioned anew, or the data plane fails to apply that; downlink data is received twice again.
+// Output: it is reported once more, at once, in a request of its own; not after the failure.
+#[test]
+fn downlink_data_of_a_new_buffering_period_is_reported() {
+    for (requests, is_applied) in [
+        (&[activation(1), release_of_access()][..], true),
+        (&[release_of_access()][..], true),
+        (&[release_of_access()][..], false),
+    ] {
+        let (mut n4, mut smf, seid) = with_session();
+        n4.event(downlink(seid));
+        let first = n4.next(smf.addr);
+        for request in requests {
+            if !is_applied {
+                n4.plane.failures.push_back(BackendError::TimedOut.into());
+            }
+            let received = n4.ask(&mut smf, Some(seid), request.clone());
+            assert_eq!(received.cause() == Cause::RequestAccepted, is_applied);
+        }
+        n4.event(downlink(seid));
+        n4.event(downlink(seid));
+        if is_applied {
+            let second = n4.next(smf.addr);
+            let Message::SessionReportRequest(request) = second.message() else {
+                panic!("{:?}", second.kind())
+            };
+            assert_eq!(request.report_type, ReportType::DLDR);
+            assert_ne!(second.header.sequence, first.header.sequence);
+        }
+        n4.is_quiet();
+    }
 }
 
 // Input:  the SMF does not know the session of a report.

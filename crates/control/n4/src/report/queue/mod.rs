@@ -6,7 +6,7 @@ use std::ops::Add;
 use causeway_dataplane::DownlinkData;
 use causeway_model::Usage;
 use causeway_pfcp::{AdditionalUsageReports, UsageReport};
-use causeway_types::{FTeid, UrrId, UsageReportTrigger};
+use causeway_types::{FTeid, PdrId, UrrId, UsageReportTrigger};
 
 use super::batch::{ReportBatch, names_policy};
 
@@ -137,6 +137,21 @@ impl Queue {
             self.waiting.push_front(Report::DownlinkData(DownlinkData { dscp: None, ..data }));
         }
         true
+    }
+
+    /// Downlink data is in a request in flight.
+    pub(super) fn notifies(&self) -> bool {
+        self.outstanding.iter().flat_map(|open| &open.contents).any(|report| report.downlink_data().is_some())
+    }
+
+    /// The next packets of these PDRs are reported, whatever is in flight: the requests in flight are about packets before
+    /// a change of their FARs.
+    pub(super) fn notify_again(&mut self, pdrs: &[PdrId]) {
+        let is_earlier =
+            |report: &Report| report.downlink_data().is_some_and(|data| pdrs.contains(&data.pdr));
+        for open in &mut self.outstanding {
+            open.contents.retain(|report| !is_earlier(report));
+        }
     }
 
     /// A request was sent under the number of this transaction.
