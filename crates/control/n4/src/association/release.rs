@@ -17,8 +17,8 @@ pub(crate) enum ReleaseState {
     /// It is not being released.
     #[default]
     None,
-    /// Its sessions are being ended and their usage is being reported.
-    Reporting,
+    /// Its sessions are being ended and their usage is being reported; until then, if the operator requested the release.
+    Reporting(Option<Time>),
     /// The SMF was notified that all usage is reported; if it does not release the association by then, it ends without
     /// it.
     Announced(Time),
@@ -30,9 +30,9 @@ impl ReleaseState {
     /// When the association ends without its SMF, and the reason.
     pub(crate) const fn deadline(self) -> Option<(Time, DownReason)> {
         match self {
-            Self::None | Self::Reporting => None,
+            Self::None | Self::Reporting(None) => None,
             Self::Announced(at) => Some((at, DownReason::GracefulRelease)),
-            Self::Requested(at) => Some((at, DownReason::Operator)),
+            Self::Requested(at) | Self::Reporting(Some(at)) => Some((at, DownReason::Operator)),
         }
     }
 }
@@ -40,9 +40,14 @@ impl ReleaseState {
 impl Associations {
     /// Begins the enhanced release of an association: its sessions are to end with reports. False: it has begun already.
     pub(crate) fn begin_graceful_release(&mut self, id: AssociationId) -> bool {
-        let is_new = |release| matches!(release, ReleaseState::None | ReleaseState::Requested(_));
-        let association = self.get_mut(id).filter(|it| is_new(it.release));
-        association.map(|association| association.release = ReleaseState::Reporting).is_some()
+        let Some(association) = self.get_mut(id) else { return false };
+        let deadline = match association.release {
+            ReleaseState::None => None,
+            ReleaseState::Requested(deadline) => Some(deadline),
+            ReleaseState::Reporting(_) | ReleaseState::Announced(_) => return false,
+        };
+        association.release = ReleaseState::Reporting(deadline);
+        true
     }
 
     /// Announces that all usage is reported, if that is so.
@@ -55,10 +60,11 @@ impl Associations {
     ) {
         let deadline = now + self.config.release_period;
         let Some(association) = self.get_mut(id) else { return };
-        if association.release != ReleaseState::Reporting || association.sessions > 0 {
+        let ReleaseState::Reporting(until) = association.release else { return };
+        if association.sessions > 0 {
             return;
         }
-        association.release = ReleaseState::Announced(deadline);
+        association.release = ReleaseState::Announced(until.map_or(deadline, |until| until.min(deadline)));
         let peer = association.peer;
         let request = AssociationUpdateRequest {
             association_release_request: Some(ReleaseRequestFlags::URSS),
@@ -114,11 +120,18 @@ impl Associations {
         transactions.request(now, peer, &request.into(), Purpose::Release(id), out);
     }
 
-    /// The operator requests the release of an association. Returns whether it has not begun yet.
+    /// The operator requests the release of an association, which ends in time, also if it has begun already. Returns
+    /// whether it has not.
     pub(crate) fn begin_operator_release(&mut self, now: Time, id: AssociationId) -> bool {
         let deadline = now + self.config.release_period;
-        let association = self.get_mut(id).filter(|association| !association.is_leaving());
-        association.map(|association| association.release = ReleaseState::Requested(deadline)).is_some()
+        let Some(association) = self.get_mut(id) else { return false };
+        let is_new = !association.is_leaving();
+        association.release = match association.release {
+            ReleaseState::None => ReleaseState::Requested(deadline),
+            ReleaseState::Reporting(None) => ReleaseState::Reporting(Some(deadline)),
+            begun => begun,
+        };
+        is_new
     }
 
     /// Why an association ends whose SMF does not release it as requested.

@@ -311,8 +311,8 @@ impl N4 {
             Purpose::PathReport { association, .. } => {
                 self.path_report_unanswered(now, association, unanswered);
             }
-            Purpose::Report { session, association, .. } => {
-                self.report_unanswered(now, session, association, unanswered);
+            Purpose::Report { session, association, number } => {
+                self.report_unanswered(now, (session, association, number), unanswered);
             }
         }
     }

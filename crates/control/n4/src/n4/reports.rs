@@ -12,7 +12,7 @@ use crate::association::{Association, AssociationId};
 use crate::report::{PathState, PathUsers, Report, RequestNumber, readdress_report};
 use crate::session::{PendingRequests, Session};
 use crate::transaction::{Purpose, UnansweredRequest};
-use crate::{MessageResult, Notice};
+use crate::{LossReason, MessageResult, Notice};
 
 impl N4 {
     /// Handles an event of the data plane. An event of a session that has ended is counted and dropped.
@@ -96,18 +96,24 @@ impl N4 {
     }
 
     /// The last retransmission of a report got no response. It is kept, so that nothing is lost, and repeated after
-    /// pauses; unless its session has ended.
+    /// pauses; unless its session has ended, whose place it would take for as long.
     pub(crate) fn report_unanswered(
         &mut self,
         now: Time,
-        session: Seid,
-        association: AssociationId,
+        (session, association, number): (Seid, AssociationId, RequestNumber),
         unanswered: UnansweredRequest<Purpose>,
     ) {
-        if self.sessions.get(session).is_none() {
+        let Some(has_ended) = self.sessions.get(session).map(Session::has_ended) else {
             return self.report_is_done(now, association);
-        }
+        };
         let Some(unanswered) = self.resend_to_next_peer(now, session, unanswered) else { return };
+        if has_ended {
+            self.out.lost_report(session, LossReason::NoAnswer);
+            self.reports.given_up(session, number);
+            self.report_is_done(now, association);
+            self.send_reports(now, session);
+            return self.drop_if_reported(now, session);
+        }
         if unanswered.retained {
             let is_silent =
                 self.associations.get(association).is_some_and(|it| it.is_silent(unanswered.since));

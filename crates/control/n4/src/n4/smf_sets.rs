@@ -158,12 +158,13 @@ impl N4 {
         }
     }
 
-    /// Moves a session to an association, with its reports in flight. Returns whether it had another, whose other sessions
-    /// may report then.
+    /// Moves a session to an association, with its reports in flight. Returns whether it had another: other sessions of
+    /// that one may report then, and it may have been the last one that a release waits for.
     pub(super) fn move_to_association(&mut self, now: Time, seid: Seid, id: AssociationId) -> bool {
-        let before = self.join_association(seid, id);
-        before.into_iter().for_each(|before| self.wake_ready_sessions(now, before));
-        before.is_some()
+        let Some(before) = self.join_association(seid, id) else { return false };
+        self.wake_ready_sessions(now, before);
+        self.associations.check_graceful_release(now, before, &mut self.transactions, &mut self.out);
+        true
     }
 
     /// The same for a session whose reports are sent later. Returns the association that it had, if it was another.

@@ -165,6 +165,9 @@ pub enum LossReason {
     /// Its URR was removed.
     #[error("its URR was removed")]
     UrrRemoved,
+    /// The SMF did not respond, and the session has ended.
+    #[error("the SMF did not respond, and the session has ended")]
+    NoAnswer,
 }
 
 /// Why an association could not be set up.

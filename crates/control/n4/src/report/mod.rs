@@ -334,6 +334,11 @@ impl Reports {
         .unwrap_or(false)
     }
 
+    /// A request got no response, and is not sent again.
+    pub(crate) fn given_up(&mut self, seid: Seid, number: RequestNumber) {
+        self.with_queue(seid, |queue| queue.done(number));
+    }
+
     /// A request to an SMF is no longer in flight.
     pub(crate) fn request_done(&mut self, association: AssociationId) {
         self.windows.done(association, 1);

@@ -1,6 +1,6 @@
 //! The enhanced release of an association: usage first (TS 29.244 clause 5.18).
 
-use causeway_n4::Notice;
+use causeway_n4::{DownReason, Notice};
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
@@ -137,4 +137,80 @@ fn a_release_does_not_wait_for_responses() {
     let node = smf.node_id();
     n4.send(&mut smf, None, AssociationReleaseRequest::new(node));
     assert_eq!(n4.rest(), causeway_n4::Occupancy::default());
+}
+
+// Input:  the operator releases an association with a session; the SMF accepts that its usage is reported first, but
+// never responds to the report.
+// Output: the association ends after the configured time, and nothing is left.
+#[test]
+fn a_release_by_the_operator_does_not_wait_for_report_responses() {
+    let (mut n4, mut smf) = associated();
+    n4.establish(&mut smf);
+    assert!(n4.n4.release(n4.now, &smf.node()));
+    n4.drain();
+    let announcement = n4.next(smf.addr);
+    let answer = AssociationUpdateResponse::new(smf.node_id(), Cause::RequestAccepted);
+    n4.deliver(smf.addr, &Smf::answer(&announcement, None, answer));
+    assert_eq!(n4.next(smf.addr).kind(), MessageType::SessionReportRequest);
+    n4.pass(Span::from_millis(4999));
+    assert_eq!(n4.n4.occupancy().associations, 1);
+    n4.pass(Span::from_millis(1));
+    assert_eq!((n4.n4.occupancy().associations, n4.rest()), (0, causeway_n4::Occupancy::default()));
+    let by_operator =
+        |it: &Notice| matches!(it, Notice::AssociationDown { reason: DownReason::Operator, .. });
+    assert!(n4.has_notice(by_operator), "{:?}", n4.notices);
+}
+
+// Input:  the SMF prepares the release of an association with a session, and never responds to its report; then the
+// operator releases the association, too, before the report is given up, or does not.
+// Output: the association ends after the configured time if the operator has released it; otherwise the report is lost
+// after N1 retransmissions, and the SMF is told that all is reported.
+#[test]
+fn a_release_by_the_smf_waits_for_report_responses_in_bounds() {
+    for by_operator in [true, false] {
+        let (mut n4, mut smf) = associated();
+        n4.establish(&mut smf);
+        let request = preparation(&smf);
+        n4.ask(&mut smf, None, request);
+        if by_operator {
+            assert!(n4.n4.release(n4.now, &smf.node()));
+            n4.pass(Span::from_secs(5));
+            assert_eq!((n4.n4.occupancy().associations, n4.rest()), (0, causeway_n4::Occupancy::default()));
+            continue;
+        }
+        n4.pass(Span::from_millis(14_999));
+        assert_eq!((n4.n4.occupancy().sessions, n4.sent.len()), (1, 4));
+        n4.sent.clear();
+        n4.pass(Span::from_millis(1));
+        assert_eq!((n4.n4.occupancy().sessions, n4.n4.counters().lost_reports), (0, 1));
+        assert!(is_all_sent(&mut n4, &smf));
+        n4.pass(Span::from_secs(5));
+        assert_eq!(n4.n4.occupancy().associations, 0);
+    }
+}
+
+// Input:  two SMFs of one set; one prepares the release of its association, and responds to the report of the end of its
+// only session with the Node ID of the other one.
+// Output: all usage is announced as reported to the first.
+#[test]
+fn a_session_that_ends_at_another_smf_does_not_hold_up_the_release() {
+    let (mut n4, mut one) = (TestN4::with(config()), Smf::new(10));
+    let mut two = Smf::new(11);
+    for smf in [&mut one, &mut two] {
+        let setup = AssociationSetupRequest {
+            cp_function_features: Some(CpFeatures::EPFAR | CpFeatures::MPAS),
+            smf_set_id: Some(SmfSetId(Fqdn::new("set1.example"))),
+            ..smf.setup()
+        };
+        n4.ask(smf, None, setup);
+    }
+    n4.establish(&mut one);
+    let request = preparation(&one);
+    n4.ask(&mut one, None, request);
+    let report = n4.next(one.addr);
+    let accepted = SessionReportResponse::new(Cause::RequestAccepted);
+    let answer = SessionReportResponse { node_id: Some(two.node_id()), ..accepted };
+    n4.deliver(one.addr, &Smf::answer(&report, Some(Seid(0)), answer));
+    assert_eq!(n4.n4.occupancy().sessions, 0);
+    assert!(is_all_sent(&mut n4, &one));
 }

@@ -315,6 +315,26 @@ fn a_deletion_takes_waiting_usage_with_it() {
     assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
+// Input:  a session gets the UE address of another one, which ends with usage and a report in flight; the SMF responds to
+// none of its reports.
+// Output: they are retransmitted N1 times and count as lost; nothing of the session is left, and the new one stays.
+#[test]
+fn reports_of_a_session_that_has_ended_are_given_up() {
+    let (mut n4, mut smf, seid) = with_session();
+    n4.uses(seid, 1000);
+    smf.next_seid = 0x1_0000;
+    let successor = n4.establish(&mut smf);
+    let told: Vec<_> =
+        std::iter::from_fn(|| n4.try_next(smf.addr)).flat_map(|report| report.usage()).collect();
+    assert_eq!(told, [(1, 0, 1000, VOLTH), (1, 1, 30, UsageReportTrigger::TEBUR)]);
+    assert_eq!(n4.n4.occupancy().sessions, 2);
+    n4.pass(Span::from_secs(15));
+    assert_eq!((n4.sent.len(), n4.n4.counters().lost_reports), (2 * 3, 2));
+    let left = n4.n4.occupancy();
+    assert_eq!((left.sessions, left.unanswered_requests, left.waiting_reports), (1, 0, 0));
+    assert!(n4.n4.session(successor).is_some());
+}
+
 // Input:  an event of a session that was deleted.
 // Output: dropped and counted.
 #[test]
