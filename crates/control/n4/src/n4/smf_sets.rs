@@ -1,5 +1,6 @@
 //! Requests about session sets (TS 29.244 clause 5.22.4), and sessions that move to another SMF of a set.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use causeway_types::{Seid, Time};
 
 use super::N4;
 use crate::association::AssociationId;
-use crate::session::{PendingRequests, PurgeFilter, Session, Takeover, named};
+use crate::session::{ChangedReceivers, PendingRequests, PurgeFilter, Session, Takeover, named};
 use crate::transaction::{RequestKey, RequestRefusal};
 use crate::{Notice, RefusalReason};
 
@@ -49,7 +50,8 @@ impl N4 {
         }
     }
 
-    /// Redirects the reports of session sets to another SMF (clause 5.22.4).
+    /// Redirects the reports of session sets to another SMF (clause 5.22.4). One pass over the sessions of the SMF and its
+    /// set, whatever the number of changes; of several changes about one session the last counts.
     pub(crate) fn session_set_modification(
         &mut self,
         now: Time,
@@ -66,7 +68,8 @@ impl N4 {
         let receivers = request
             .session_change_info
             .iter()
-            .filter_map(|it| it.alternative_smf_ip_address.addr.preferred());
+            .filter_map(|it| it.alternative_smf_ip_address.addr.preferred())
+            .collect::<BTreeSet<_>>();
         if let Some(foreign) = receivers.into_iter().find(|ip| !self.associations.is_host_of(id, *ip)) {
             let refusal = RequestRefusal {
                 offending_ie: Some(OffendingIe(AlternativeSmfIpAddress::TYPE)),
@@ -74,28 +77,13 @@ impl N4 {
             };
             return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
-        let ids = self.associations.ids_of_set(id);
+        let changes = ChangedReceivers::of(&request.session_change_info);
         let mut moved = 0;
-        for info in request.session_change_info.iter() {
-            let Some(to) = info.alternative_smf_ip_address.addr.preferred() else { continue };
-            let sets = named(&info.fq_csids);
-            let is_meant = |session: &Session| {
-                session.membership().is_some_and(|of| of.is_in(&sets))
-                    || info
-                        .group_ids
-                        .iter()
-                        .any(|group| session.membership().is_some_and(|of| of.is_of(group.0)))
-                    || info
-                        .cp_ip_addresses
-                        .iter()
-                        .any(|cp| session.cp().addr.iter().any(|ip| cp.0.contains(ip)))
-            };
-            let sessions: Vec<_> = ids.iter().flat_map(|id| self.sessions.seids_of(*id)).collect();
-            for seid in sessions {
-                if self.sessions.get(seid).is_some_and(is_meant) {
-                    self.redirect_reports(seid, to);
-                    moved += 1;
-                }
+        for id in self.associations.ids_of_set(id) {
+            for seid in self.sessions.seids_of(id) {
+                let to = self.sessions.get(seid).and_then(|session| changes.of_session(session));
+                moved += usize::from(to.is_some());
+                to.into_iter().for_each(|to| self.redirect_reports(seid, to));
             }
         }
         self.out.notice(Notice::SessionSetModified { from: key.from, sessions: moved });

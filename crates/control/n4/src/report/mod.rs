@@ -358,10 +358,8 @@ impl Reports {
 
     /// The session ends: cancels its requests in flight, and removes all that it had.
     pub(crate) fn cancel(&mut self, seid: Seid, association: AssociationId, transactions: &mut Transactions) {
-        if let Some(held) = self.of(seid) {
-            let cancelled = transactions.cancel_requests(held.queue.sequences());
-            self.windows.done(association, cancelled);
-        }
+        let cancelled = transactions.cancel_requests(self.sequences(seid));
+        self.windows.done(association, cancelled);
         self.remove(seid);
     }
 
@@ -439,8 +437,7 @@ impl Reports {
         held.contact = Some(ip);
         held.tried.clear();
         let to = self.destination(seid, &cp, peer);
-        let is_its = |purpose: &Purpose| purpose.is_report_of(seid);
-        transactions.redirect(to, is_its, |bytes| readdress_report(bytes, cp), out);
+        transactions.redirect(to, self.sequences(seid), |bytes| readdress_report(bytes, cp), out);
     }
 
     /// The session has another CP F-SEID: its reports are sent there, including the requests in flight.
@@ -452,11 +449,12 @@ impl Reports {
         out: &mut Outputs,
     ) {
         self.with(seid, |held| held.contact = None);
-        if !self.is_in_flight(seid) {
-            return;
-        }
         let to = self.destination(seid, &cp, peer);
-        let is_its = |purpose: &Purpose| purpose.is_report_of(seid);
-        transactions.redirect(to, is_its, |bytes| set_seid(bytes, cp.seid), out);
+        transactions.redirect(to, self.sequences(seid), |bytes| set_seid(bytes, cp.seid), out);
+    }
+
+    /// The transactions of the session's requests in flight.
+    fn sequences(&self, seid: Seid) -> impl Iterator<Item = u32> {
+        self.of(seid).into_iter().flat_map(|held| held.queue.sequences())
     }
 }

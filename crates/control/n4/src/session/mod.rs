@@ -18,7 +18,7 @@ pub(crate) use plans::tolerate;
 pub(crate) use purge_queue::{PendingRequests, PurgeCount, PurgeFilter, PurgeStep, RemovalMode};
 pub(crate) use record::SessionRecord;
 pub(crate) use response_template::ResponseTemplates;
-pub(crate) use session_sets::{SessionSets, named};
+pub(crate) use session_sets::{ChangedReceivers, SessionSets, named};
 pub(crate) use state::Session;
 pub(crate) use table::Sessions;
 pub(crate) use takeover::Takeover;

@@ -1,6 +1,6 @@
 //! Purges: for SMFs all their sessions no longer exist; the data plane removes them in batches.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use causeway_types::{Seid, Time};
@@ -42,7 +42,7 @@ pub(crate) enum PurgeFilter {
     /// Those whose CP F-SEID has none of these addresses.
     NotAt(Vec<IpAddr>),
     /// Those of these session sets.
-    In(Vec<Csid>),
+    In(BTreeSet<Csid>),
     /// Those established before this restart epoch of their SMF, only with this address in the CP F-SEID if there is
     /// one, except those with a retained address; none: all are retained.
     Before {

@@ -1,9 +1,16 @@
 //! Session sets that fail or move together: FQ-CSIDs and Group IDs (TS 29.244 clause 5.22.4, TS 23.007 clause 23).
 
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
 use causeway_pfcp::{
-    CsidAddress, FqCsid, GroupId, Many, SessionEstablishmentRequest, SessionModificationRequest,
+    CsidAddress, FqCsid, GroupId, Many, SessionChangeInfo, SessionEstablishmentRequest,
+    SessionModificationRequest,
 };
 use causeway_types::Transfer;
+
+use super::Session;
 
 /// The most sets of one session: each kind of node (clause 8.2.43) with as many as one IE holds.
 const MAX_SESSION_SETS: usize = 90;
@@ -15,6 +22,29 @@ pub(crate) struct Csid {
     number: [u8; 2],
 }
 
+impl Csid {
+    const fn key(&self) -> (Option<IpAddr>, u32, [u8; 2]) {
+        match self.node {
+            CsidAddress::Ip(ip) => (Some(ip), 0, self.number),
+            CsidAddress::Operator(id) => (None, id, self.number),
+        }
+    }
+}
+
+impl Ord for Csid {
+    fn cmp(&self, other: &Self) -> Ordering {
+        #[cfg(test)]
+        tests::COMPARED.set(tests::COMPARED.get() + 1);
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Csid {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// The sets that a session belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SessionSets {
@@ -23,10 +53,53 @@ pub(crate) struct SessionSets {
 }
 
 /// Every set in these IEs.
-pub(crate) fn named(ies: &Many<'_, FqCsid<'_>>) -> Vec<Csid> {
-    let of =
-        |ie: FqCsid<'_>| ie.csids.iter().map(|number| Csid { node: ie.address, number: *number }).collect();
-    ies.iter().flat_map(|ie| -> Vec<_> { of(ie) }).collect()
+pub(crate) fn named(ies: &Many<'_, FqCsid<'_>>) -> BTreeSet<Csid> {
+    let mut sets = BTreeSet::new();
+    for ie in ies.iter() {
+        sets.extend(ie.csids.iter().map(|number| Csid { node: ie.address, number: *number }));
+    }
+    sets
+}
+
+/// The receivers of reports that a Session Set Modification names for sessions: by session set, by group, and by
+/// address of the CP F-SEID.
+#[derive(Debug, Default)]
+pub(crate) struct ChangedReceivers {
+    all: Vec<IpAddr>,
+    /// The last of the receivers of each.
+    of_sets: BTreeMap<Csid, usize>,
+    of_groups: BTreeMap<Vec<u8>, usize>,
+    of_addresses: BTreeMap<IpAddr, usize>,
+}
+
+impl ChangedReceivers {
+    /// Those in a message.
+    pub(crate) fn of(changes: &Many<'_, SessionChangeInfo<'_>>) -> Self {
+        let mut receivers = Self::default();
+        for info in changes.iter() {
+            let Some(to) = info.alternative_smf_ip_address.addr.preferred() else { continue };
+            let number = receivers.all.len();
+            receivers.all.push(to);
+            receivers.of_sets.extend(named(&info.fq_csids).into_iter().map(|set| (set, number)));
+            receivers.of_groups.extend(info.group_ids.iter().map(|group| (group.0.to_vec(), number)));
+            let addresses = info.cp_ip_addresses.iter().flat_map(|cp| cp.0.iter());
+            receivers.of_addresses.extend(addresses.map(|ip| (ip, number)));
+        }
+        receivers
+    }
+
+    /// The receiver of the reports of a session: the last one that the message names for it. `None`: its receiver does
+    /// not change. Its time depends on the sets of the session; on the length of the message it depends by the logarithm.
+    pub(crate) fn of_session(&self, session: &Session) -> Option<IpAddr> {
+        let membership = session.membership();
+        let by_set =
+            membership.into_iter().flat_map(|of| &of.csids).filter_map(|csid| self.of_sets.get(csid));
+        let by_group = membership.and_then(|of| self.of_groups.get(of.group.as_ref()?));
+        let cp = session.cp();
+        let by_address = cp.addr.iter().filter_map(|ip| self.of_addresses.get(&ip));
+        let last = by_set.chain(by_group).chain(by_address).max()?;
+        self.all.get(*last).copied()
+    }
 }
 
 impl SessionSets {
@@ -71,13 +144,8 @@ impl SessionSets {
     }
 
     /// The session belongs to one of these sets.
-    pub(crate) fn is_in(&self, sets: &[Csid]) -> bool {
+    pub(crate) fn is_in(&self, sets: &BTreeSet<Csid>) -> bool {
         self.csids.iter().any(|csid| sets.contains(csid))
-    }
-
-    /// The session belongs to this group.
-    pub(crate) fn is_of(&self, group: &[u8]) -> bool {
-        self.group.as_deref() == Some(group)
     }
 }
 
@@ -111,9 +179,33 @@ impl Transfer for SessionSets {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::net::Ipv4Addr;
 
     use super::*;
+
+    thread_local! {
+        /// The number of comparisons of two sets.
+        pub(super) static COMPARED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    // Input:  a session of 90 sets, and a message with 24,000 others.
+    // Output: the session is in none of them, after at most 30 comparisons for each of its sets.
+    #[test]
+    fn a_long_message_is_not_searched_from_end_to_end() {
+        let numbers: Vec<[u8; 2]> = (0..24_000_u16).map(u16::to_be_bytes).collect();
+        let address = |last| CsidAddress::Ip(Ipv4Addr::new(192, 0, 2, last).into());
+        let ies: Vec<_> =
+            numbers.chunks(15).map(|csids| FqCsid { address: address(1), csids, node: None }).collect();
+        let sets = named(&ies.into());
+        let mut membership = SessionSets::default();
+        let its: Vec<_> =
+            (2..92).map(|last| FqCsid { address: address(last), csids: &[[0, 1]], node: None }).collect();
+        membership.update(its.into_iter(), None);
+        COMPARED.set(0);
+        assert!(sets.len() == 24_000 && !membership.is_in(&sets));
+        assert!((90..=90 * 30).contains(&COMPARED.get()), "{}", COMPARED.get());
+    }
 
     fn fq_csid(last: u8, csids: &'static [[u8; 2]]) -> FqCsid<'static> {
         let address = CsidAddress::Ip(Ipv4Addr::new(192, 0, 2, last).into());
@@ -141,6 +233,6 @@ mod tests {
         let mut membership = SessionSets::default();
         membership.update(std::iter::empty(), Some(GroupId(b"a")));
         membership.update(std::iter::empty(), Some(GroupId(b"b")));
-        assert!(membership.is_of(b"b") && !membership.is_of(b"a"));
+        assert_eq!(membership.group.as_deref(), Some(&b"b"[..]));
     }
 }

@@ -493,15 +493,15 @@ impl Transactions {
         self.outbound.redirect_one(now, self.retransmission, sequence, to, rewrite)
     }
 
-    /// Sends the requests that `moved` selects to another destination, with their octets rewritten.
+    /// Sends the requests with these numbers to another destination, with their octets rewritten.
     pub(crate) fn redirect(
         &mut self,
         to: SocketAddr,
-        moved: impl Fn(&Purpose) -> bool,
+        numbers: impl Iterator<Item = u32>,
         rewrite: impl Fn(&mut Vec<u8>),
         out: &mut Outputs,
     ) {
-        for (message, bytes) in self.outbound.redirect(to, moved, rewrite) {
+        for (message, bytes) in self.outbound.redirect(to, numbers, rewrite) {
             out.send(to, message, MessageResult::Repeated, bytes);
         }
     }

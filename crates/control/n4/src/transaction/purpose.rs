@@ -46,13 +46,6 @@ pub(crate) enum Purpose {
     },
 }
 
-impl Purpose {
-    /// It is a report of this session.
-    pub(crate) fn is_report_of(&self, seid: Seid) -> bool {
-        matches!(self, Self::Report { session, .. } if *session == seid)
-    }
-}
-
 impl Aim for Purpose {
     fn association(&self) -> Option<AssociationId> {
         match self {

@@ -368,6 +368,33 @@ fn reports_of_session_sets_are_redirected() {
     }
 }
 
+// Input:  three sessions, each with a report in flight; one message moves all of them to one SMF of the set and another
+// in turn, 500 times, and last to the first.
+// Output: each session is moved once: its report is sent once, to the last receiver.
+#[test]
+fn many_changes_of_a_session_move_it_once() {
+    let (mut n4, mut smf) = one_for_all();
+    let seids = [1, 2, 3].map(|_| n4.establish(&mut smf));
+    for seid in seids {
+        n4.uses(seid, 1000);
+        n4.next(smf.addr);
+    }
+    let to = |last| {
+        let mut info = SessionChangeInfo::new(alternative(last, false));
+        info.cp_ip_addresses = [CpIpAddress(smf.ip().into())].into();
+        info
+    };
+    let changes: Vec<_> = (0..1001).map(|number| to(if number % 2 == 0 { 12 } else { 13 })).collect();
+    let request = SessionSetModificationRequest::new(smf.node_id(), changes);
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    let moved = |it: &Notice| matches!(it, Notice::SessionSetModified { sessions: 3, .. });
+    assert!(n4.has_notice(moved), "{:?}", n4.notices);
+    for _ in seids {
+        assert_eq!(n4.next(at(12)).header.seid, Some(Seid(0)));
+    }
+    n4.is_quiet();
+}
+
 // Input:  a change without an IE that identifies sessions; one by an unassociated peer.
 // Output: Conditional IE missing with the FQ-CSID as offending IE; no association.
 #[test]

@@ -289,16 +289,17 @@ impl<P: Aim> Outbound<P> {
         self.insert(sequence, pending);
     }
 
-    /// Changes the destination of the requests that `moved` selects, with their octets rewritten, and returns the
-    /// messages to send there immediately, in a deterministic order.
+    /// Changes the destination of the requests with these numbers, with their octets rewritten, and returns the messages
+    /// to send there immediately, in a deterministic order. O(numbers).
     pub(crate) fn redirect(
         &mut self,
         to: SocketAddr,
-        moved: impl Fn(&P) -> bool,
+        numbers: impl Iterator<Item = u32>,
         rewrite: impl Fn(&mut Vec<u8>),
     ) -> Vec<(MessageType, Vec<u8>)> {
         let mut resent = Vec::new();
-        for pending in self.pending.values_mut().filter(|pending| moved(&pending.purpose)) {
+        for sequence in numbers {
+            let Some(pending) = self.pending.get_mut(&sequence) else { continue };
             // Another receiver gets the full form.
             (pending.to, pending.plain) = (to, None);
             rewrite(&mut pending.bytes);

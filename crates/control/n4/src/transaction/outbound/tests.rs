@@ -79,7 +79,7 @@ fn a_request_follows_its_session() {
     let mut outbound = Outbound::new(0, None);
     outbound.start(at(0), POLICY, request("x"), |_| Ok(vec![9; 16])).unwrap();
     let to = SocketAddr::from(([192, 0, 2, 2], 8805));
-    let resent = outbound.redirect(to, |purpose| *purpose == "x", |bytes| set_seid(bytes, Seid(1)));
+    let resent = outbound.redirect(to, [1, 2].into_iter(), |bytes| set_seid(bytes, Seid(1)));
     assert_eq!(resent, [(HeartbeatRequest, vec![9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9, 9, 9])]);
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), None);
     assert_eq!(outbound.answered(to, 1, HeartbeatResponse), Some(("x", LeftOut::NONE)));
