@@ -222,14 +222,18 @@ impl SlowPath {
 
     /// Replaces what a session knows of its class. Operators are told if that is another one. `now` is `None` where no time is known.
     fn replace_class(&mut self, now: Option<Time>, seid: Seid, next: SessionClass) {
-        let Self { sessions, class_pairs, applications, .. } = self;
+        let Self { sessions, class_pairs, applications, timers, .. } = self;
         let Some(session) = sessions.get_mut(&seid) else { return };
         let before = std::mem::replace(&mut session.class, next);
         if before == next {
             return;
         }
         class_pairs.count(before, next);
-        class_pairs.free.extend(before.pair.filter(|number| next.pair != Some(*number)));
+        if let Some(number) = before.pair.filter(|number| next.pair != Some(*number)) {
+            let end = class_pairs.pairs.get_mut(number as usize).and_then(|pair| pair.end.take());
+            end.into_iter().for_each(|end| timers.remove(end, seid, Timer::Class));
+            class_pairs.free.push(number);
+        }
         let names = applications.classes().map_or(&[][..], |classes| classes.names());
         let name = |class: SessionClass| names.get(usize::from(class.verdict));
         if before.verdict != next.verdict

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
 use causeway_model::{ApplyAction, Far, RuleId, RuleSet, UeMac};
-use causeway_types::{FTeid, PdrId, QerId, Time, UrrId, UsageReportTrigger};
+use causeway_types::{FTeid, PdrId, QerId, Time, UrrId, UsageReportTrigger, WallTime};
 
 use crate::enforcer::QerState;
 use crate::inactivity::Inactivity;
+use crate::lazy::Lazy;
+use crate::measure::Measurement;
 use crate::qos::SharedLimits;
 use crate::session::Session;
 
@@ -25,10 +27,21 @@ pub(crate) struct Effects {
     pub(crate) drop_buffered: bool,
     /// MAC addresses that move to the session.
     pub(crate) macs: Vec<UeMac>,
+    /// Timers of rules and settings that were removed.
+    pub(crate) ended_timers: Vec<EndedTimer>,
     /// The session was removed.
     pub(crate) removed: bool,
     /// The URRs that the plan itself reports, and those linked to them: they are not reported again.
     reported: BTreeSet<UrrId>,
+}
+
+/// A timer whose holder was removed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum EndedTimer {
+    /// The User Plane Inactivity Timer.
+    Inactivity(Time),
+    /// Those of a URR.
+    Urr(UrrId, (Option<Time>, Option<WallTime>)),
 }
 
 /// Applies the plan to a copy of the session, which replaces it only if all writes succeed.
@@ -111,7 +124,10 @@ fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effec
         Op::DropBuffered => effects.drop_buffered = true,
         Op::SetInactivityTimer(limit) => {
             rules.inactivity_timer = *limit;
-            session.inactivity = limit.map(|limit| Inactivity::new(limit, now));
+            let held = session.inactivity.take();
+            session.inactivity = limit.map(|limit| Inactivity::new(limit, now).in_place_of(held));
+            let ended = held.filter(|_| limit.is_none()).and_then(|held| held.timer_set());
+            effects.ended_timers.extend(ended.map(EndedTimer::Inactivity));
         }
         Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, Arc::clone(pdr))),
         Op::SendEndMarker { .. } => {}
@@ -132,7 +148,9 @@ fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effec
         }
         Op::RemoveUrr(id) => {
             rules.urrs.remove(id);
-            session.measurements.remove(id);
+            let removed = session.measurements.remove(id);
+            let set = removed.as_ref().and_then(Lazy::get).map(Measurement::timers_set);
+            effects.ended_timers.extend(set.map(|set| EndedTimer::Urr(*id, set)));
         }
         Op::RemoveBar(id) => {
             rules.bars.remove(id);

@@ -2,11 +2,13 @@
 
 use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_model::RuleSet;
-use causeway_types::Time;
+use causeway_types::{Seid, Time};
 
-use crate::apply_ops::{Effects, apply_ops};
+use crate::apply_ops::{Effects, EndedTimer, apply_ops};
+use crate::buffering_duration::ExtendedUntil;
 use crate::engine::SlowPath;
 use crate::session::Session;
+use crate::timers::Timer;
 
 impl SlowPath {
     /// Applies a plan without expiring timers first.
@@ -54,6 +56,12 @@ impl SlowPath {
         let seid = plan.session;
         let old = self.sessions.insert(seid, session);
         let none = RuleSet::default();
+        for ended in &effects.ended_timers {
+            self.forget_timer(seid, *ended);
+        }
+        if let Some(old) = old.as_ref().filter(|old| !old.extended.is_empty()) {
+            self.forget_extended(seid, old);
+        }
         let old = old.as_ref().map_or(&none, |old| &old.rules);
         self.update_class(now, seid, effects.removed);
         if let Some(session) = self.sessions.get(&seid) {
@@ -76,8 +84,30 @@ impl SlowPath {
         if effects.removed {
             self.stations.forget(seid);
             self.neighbours.forget(seid);
-            self.sessions.remove(&seid);
+            if let Some(removed) = self.sessions.remove(&seid) {
+                self.timers.forget(seid, &removed);
+            }
         }
         self.counters.sessions = self.sessions.len() as u64;
+    }
+
+    fn forget_timer(&mut self, seid: Seid, ended: EndedTimer) {
+        match ended {
+            EndedTimer::Inactivity(at) => self.timers.remove(at, seid, Timer::Inactivity),
+            EndedTimer::Urr(id, set) => self.timers.forget_urr(seid, id, set),
+        }
+    }
+
+    /// Extended buffering has ended, or ends at another time than before.
+    fn forget_extended(&mut self, seid: Seid, old: &Session) {
+        let Some(session) = self.sessions.get(&seid) else { return };
+        for (bar, extended) in old.extended.iter() {
+            let still = session.extended.get(bar).and_then(|extended| extended.until);
+            if let Some(ExtendedUntil::Time(at)) = extended.until
+                && still != extended.until
+            {
+                self.timers.remove(at, seid, Timer::ExtendedBuffering(*bar));
+            }
+        }
     }
 }

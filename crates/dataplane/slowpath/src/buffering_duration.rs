@@ -61,12 +61,12 @@ impl Session {
 impl SlowPath {
     /// Sets the timers for the end of the buffering time of a session's packets.
     pub(crate) fn schedule_expiry(&mut self, seid: Seid) {
-        let Some(session) = self.sessions.get(&seid) else { return };
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
         if let Some(limit) = self.limits.buffer_time {
             let is_limited = |buffered: &&BufferedPacket| !session.is_extended(session.bar_of(buffered));
             let oldest = session.buffer.iter().find(is_limited);
-            if let Some(oldest) = oldest {
-                self.timers.set(oldest.buffered_at + limit, seid, Timer::BufferTime);
+            if let Some(end) = oldest.map(|oldest| oldest.buffered_at + limit) {
+                self.timers.set_one(&mut session.timers.buffer_time, end, seid, Timer::BufferTime);
             }
         }
         for (bar, extended) in session.extended.iter() {
@@ -78,6 +78,8 @@ impl SlowPath {
 
     /// The buffering time of packets may have ended.
     pub(crate) fn expire_waiting(&mut self, at: Time, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(&seid) else { return };
+        session.timers.buffer_time.take_if(|set| *set == at);
         if let Some(limit) = self.limits.buffer_time {
             self.discard_expired(at, seid, |session, buffered| {
                 buffered.buffered_at + limit <= at && !session.is_extended(session.bar_of(buffered))

@@ -92,7 +92,8 @@ impl SlowPath {
             Span::ZERO => self.events.push_back(Event::DownlinkData { session: seid, data }),
             delay => {
                 session.notified.due.push((now + delay, far.id, data));
-                self.timers.set(now + delay, seid, Timer::Notification);
+                let held = &mut session.timers.notification;
+                self.timers.set_one(held, now + delay, seid, Timer::Notification);
             }
         }
     }
@@ -123,6 +124,10 @@ impl SlowPath {
         let (due, later) =
             std::mem::take(&mut session.notified.due).into_iter().partition(|(when, ..)| *when <= at);
         session.notified.due = later;
+        session.timers.notification.take_if(|set| *set == at);
+        if let Some(next) = session.notified.due.iter().map(|(when, ..)| *when).min() {
+            self.timers.set_one(&mut session.timers.notification, next, seid, Timer::Notification);
+        }
         let due: Vec<_> = due;
         self.events.extend(due.into_iter().map(|(_, _, data)| Event::DownlinkData { session: seid, data }));
     }

@@ -38,6 +38,19 @@ impl Inactivity {
         (self.last, self.notified, self.set)
     }
 
+    /// With the timer in the queue of the one that it replaces.
+    pub(crate) const fn in_place_of(self, held: Option<Self>) -> Self {
+        match held {
+            Some(held) => Self { set: held.set, ..self },
+            None => self,
+        }
+    }
+
+    /// The timer in the queue.
+    pub(crate) const fn timer_set(&self) -> Option<Time> {
+        self.set
+    }
+
     /// When the SMF is to be notified without a further packet.
     pub(crate) fn end(&self) -> Option<Time> {
         (!self.notified).then(|| self.last + self.limit)
@@ -61,8 +74,7 @@ impl SlowPath {
         if let Some(inactivity) = watching
             && let Some(end) = inactivity.end()
         {
-            inactivity.set = Some(end);
-            self.timers.set(end, seid, Timer::Inactivity);
+            self.timers.set_one(&mut inactivity.set, end, seid, Timer::Inactivity);
         }
     }
 
@@ -79,9 +91,12 @@ impl SlowPath {
     /// The session may have been inactive for long enough.
     pub(crate) fn check_inactivity(&mut self, at: Time, seid: Seid) {
         let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
-        let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) else { return };
+        let Some(inactivity) = watching else { return };
+        if inactivity.set.take_if(|set| *set == at).is_none() || inactivity.notified {
+            return;
+        }
         if inactivity.last + inactivity.limit <= at {
-            (inactivity.notified, inactivity.set) = (true, None);
+            inactivity.notified = true;
             self.events.push_back(Event::Inactivity { session: seid });
         } else {
             self.schedule_inactivity(seid);

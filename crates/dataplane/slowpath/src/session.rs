@@ -17,6 +17,7 @@ use crate::inactivity::Inactivity;
 use crate::lazy::Lazy;
 use crate::measure::Measurement;
 use crate::steer::RedirectedFlows;
+use crate::timers::SessionTimers;
 
 /// A session's rules and their state. Cloned before each change, so that a failed change has no effect.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -42,6 +43,7 @@ pub(crate) struct Session {
     pub(crate) enriched: EnrichedFlows,
     /// The User Plane Inactivity Timer, if there is one.
     pub(crate) inactivity: Option<Inactivity>,
+    pub(crate) timers: SessionTimers,
 }
 
 impl Session {

@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use causeway_types::{BarId, Seid, Time, UrrId, WallClock, WallTime};
 
+use crate::buffering_duration::ExtendedUntil;
 use crate::engine::SlowPath;
+use crate::inactivity::Inactivity;
+use crate::measure::Measurement;
+use crate::session::Session;
 
 /// The timers of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,8 +31,9 @@ pub(crate) enum Timer {
     Monitoring(WallTime, UrrId),
 }
 
-/// The timers of all sessions, the earliest first. No timer is removed when a session changes: each handler checks
-/// whether the timer still applies.
+/// The timers of all sessions, the earliest first. Each holder of a timer has at most one in the queue, and knows its time: an earlier
+/// one replaces it, and the end of the session or of the rule removes it. One that is no longer needed may stay until it expires:
+/// each handler checks whether the timer still applies.
 ///
 /// Wall-clock timers are stored by wall-clock time: when the clock is set they are due at other times without a
 /// change of the queue.
@@ -41,6 +46,14 @@ pub(crate) struct Timers {
     away_wall: BTreeSet<(WallTime, Seid)>,
     /// None of them is named before this time.
     away_from: Time,
+}
+
+/// The timers of a session that no rule holds, each with the time in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SessionTimers {
+    pub(crate) notification: Option<Time>,
+    pub(crate) buffer_time: Option<Time>,
+    pub(crate) mac_inactivity: Option<Time>,
 }
 
 /// The next timers of a session whose state is elsewhere.
@@ -74,6 +87,62 @@ impl Timers {
     /// Sets the timer for a monitoring time.
     pub(crate) fn set_monitoring(&mut self, at: WallTime, session: Seid, urr: UrrId) {
         self.wall.insert((at, session, urr));
+    }
+
+    /// Sets a timer of which there is one alone, unless it is set to an earlier time: `held` is the one that is set.
+    pub(crate) fn set_one(&mut self, held: &mut Option<Time>, at: Time, session: Seid, timer: Timer) {
+        if held.is_some_and(|held| held <= at) {
+            return;
+        }
+        if let Some(later) = held.replace(at) {
+            self.remove(later, session, timer);
+        }
+        self.set(at, session, timer);
+    }
+
+    /// Removes a timer that was set to this time.
+    pub(crate) fn remove(&mut self, at: Time, session: Seid, timer: Timer) {
+        self.take(&(at, session, timer));
+    }
+
+    /// Removes the timers of a session that is here no longer.
+    #[inline]
+    pub(crate) fn forget(&mut self, seid: Seid, session: &Session) {
+        if !(self.steady.is_empty() && self.wall.is_empty()) {
+            self.forget_some(seid, session);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_some(&mut self, seid: Seid, session: &Session) {
+        for (id, measurement) in session.measurements.iter() {
+            let set = measurement.get().map_or((None, None), Measurement::timers_set);
+            self.forget_urr(seid, *id, set);
+        }
+        for (bar, extended) in session.extended.iter() {
+            if let Some(ExtendedUntil::Time(at)) = extended.until {
+                self.remove(at, seid, Timer::ExtendedBuffering(*bar));
+            }
+        }
+        let inactivity = session.inactivity.as_ref().and_then(Inactivity::timer_set);
+        let SessionTimers { notification, buffer_time, mac_inactivity } = session.timers;
+        for (at, timer) in [
+            (inactivity, Timer::Inactivity),
+            (notification, Timer::Notification),
+            (buffer_time, Timer::BufferTime),
+            (mac_inactivity, Timer::MacInactivity),
+        ] {
+            at.into_iter().for_each(|at| self.remove(at, seid, timer));
+        }
+    }
+
+    /// Removes the timers of a URR: that of this time, and that for this monitoring time.
+    pub(crate) fn forget_urr(&mut self, session: Seid, id: UrrId, set: (Option<Time>, Option<WallTime>)) {
+        let (at, monitoring) = set;
+        at.into_iter().for_each(|at| self.remove(at, session, Timer::Usage(id)));
+        if let Some(at) = monitoring {
+            self.wall.remove(&(at, session, id));
+        }
     }
 
     /// When the next timer is due.
@@ -229,5 +298,139 @@ impl SlowPath {
             Timer::Usage(urr) => self.usage_due(at, session, urr),
             Timer::Monitoring(monitoring, urr) => self.monitoring_due(at, monitoring, session, urr),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_dataplane::{Dataplane, Event, Op, Plan, Topology};
+    use causeway_model::{
+        Bar, BufferingDuration, ExtendedBuffering, MeasurementMethod, Monitoring, RuleSet, Urr, UsageLimits,
+    };
+    use causeway_types::{ReportingTriggers, Span};
+
+    use super::*;
+    use crate::Limits;
+
+    const SESSION: Seid = Seid(1);
+    const DAY: Span = Span::from_secs(86_400);
+
+    fn plane() -> SlowPath {
+        SlowPath::new(Topology::default(), Limits::default())
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::from_secs(1_000_000 + seconds)
+    }
+
+    /// Reports each day, with a quota that is valid for a day, and a monitoring time.
+    fn timed_urr(id: u32) -> Urr {
+        let method = MeasurementMethod { volume: true, ..Default::default() };
+        let (thresholds, quotas) = (UsageLimits::default(), UsageLimits::default());
+        let monitoring = Monitoring { at: WallTime::from_secs(2_000_000), thresholds, quotas };
+        Urr {
+            triggers: ReportingTriggers::PERIO | ReportingTriggers::QUVTI,
+            period: Some(DAY),
+            validity_time: Some(DAY),
+            monitoring: Some(monitoring),
+            ..Urr::new(UrrId(id), method)
+        }
+    }
+
+    fn with_timers() -> RuleSet {
+        let urrs = [timed_urr(1), timed_urr(2)];
+        RuleSet {
+            inactivity_timer: Some(DAY),
+            urrs: urrs.into_iter().map(|urr| (urr.id, urr.into())).collect(),
+            ..RuleSet::default()
+        }
+    }
+
+    // Input:  a thousand sessions, each with a User Plane Inactivity Timer and two URRs with a period, a validity time and a
+    //         monitoring time, all of a day; each is deleted a second later.
+    // Output: five timers while a session lasts, and none afterwards.
+    #[test]
+    fn a_session_takes_its_timers_with_it() {
+        let mut plane = plane();
+        for number in 0..1000 {
+            plane.apply(at(number), &Plan::install(Seid(number), with_timers())).unwrap();
+            assert_eq!(plane.timers.len(), 5);
+            plane.apply(at(number + 1), &Plan::removal(Seid(number))).unwrap();
+            assert_eq!(plane.timers.len(), 0);
+        }
+    }
+
+    // Input:  a session whose User Plane Inactivity Timer is set again each second, to the longest time and then to a shorter
+    //         one each time; it is removed, and set once more.
+    // Output: one timer at most, and none without one; the SMF is notified when the last one has ended.
+    #[test]
+    fn a_session_has_one_inactivity_timer_however_often_it_is_set() {
+        let mut plane = plane();
+        plane.apply(at(0), &Plan::install(SESSION, RuleSet::default())).unwrap();
+        let set = |plane: &mut SlowPath, now, limit| {
+            plane.apply(at(now), &Plan::update(SESSION, vec![Op::SetInactivityTimer(limit)])).unwrap();
+            plane.timers.len()
+        };
+        for now in 0..1000 {
+            assert_eq!(set(&mut plane, now, Some(Span::from_secs(u32::MAX.into()))), 1);
+        }
+        for now in 1000..2000 {
+            assert_eq!(set(&mut plane, now, Some(Span::from_secs(100_000 - 2 * now))), 1);
+        }
+        assert_eq!(set(&mut plane, 2000, None), 0);
+        assert_eq!(set(&mut plane, 2000, Some(Span::from_secs(10))), 1);
+        assert_eq!(set(&mut plane, 2005, Some(Span::from_secs(10))), 1);
+        plane.advance(at(2014));
+        assert_eq!(plane.poll_event(), None);
+        plane.advance(at(2015));
+        assert_eq!(plane.poll_event(), Some(Event::Inactivity { session: SESSION }));
+        assert_eq!(plane.timers.len(), 0);
+    }
+
+    // Input:  a URR with a period, a validity time and a monitoring time that is removed and created again, a thousand times;
+    //         then one whose period becomes shorter each time.
+    // Output: two timers, as with the URR that was created once.
+    #[test]
+    fn a_urr_takes_its_timers_with_it() {
+        let mut plane = plane();
+        plane.apply(at(0), &Plan::install(SESSION, RuleSet::default())).unwrap();
+        for now in 0..1000 {
+            plane.apply(at(now), &Plan::update(SESSION, vec![Op::PutUrr(timed_urr(1).into())])).unwrap();
+            assert_eq!(plane.timers.len(), 2);
+            plane.apply(at(now), &Plan::update(SESSION, vec![Op::RemoveUrr(UrrId(1))])).unwrap();
+            assert_eq!(plane.timers.len(), 0);
+        }
+        for now in 1000..2000 {
+            let urr = Urr { period: Some(Span::from_secs(50_000 - 2 * now)), ..timed_urr(1) };
+            plane.apply(at(now), &Plan::update(SESSION, vec![Op::PutUrr(urr.into())])).unwrap();
+            assert_eq!(plane.timers.len(), 2);
+        }
+    }
+
+    // Input:  extended buffering of a day that is requested again each second, is stopped, is requested again, and whose BAR
+    //         is removed; and once more until the session ends.
+    // Output: one timer at most, and none after each end.
+    #[test]
+    fn extended_buffering_has_one_timer() {
+        let mut plane = plane();
+        plane.apply(at(0), &Plan::install(SESSION, RuleSet::default())).unwrap();
+        let bar = BarId(1);
+        let extend = |duration| {
+            Op::ExtendBuffering(ExtendedBuffering { bar, duration: Some(duration), packets: None })
+        };
+        let apply = |plane: &mut SlowPath, now, ops| {
+            plane.apply(at(now), &Plan::update(SESSION, ops)).unwrap();
+            plane.timers.len()
+        };
+        let put = || Op::PutBar(Bar::new(bar).into());
+        for now in 0..1000 {
+            assert_eq!(apply(&mut plane, now, vec![put(), extend(BufferingDuration::For(DAY))]), 1);
+        }
+        assert_eq!(apply(&mut plane, 1000, vec![extend(BufferingDuration::Stopped)]), 0);
+        assert_eq!(apply(&mut plane, 1001, vec![extend(BufferingDuration::For(DAY))]), 1);
+        assert_eq!(apply(&mut plane, 1002, vec![Op::RemoveBar(bar)]), 0);
+        assert_eq!(apply(&mut plane, 1003, vec![put(), extend(BufferingDuration::For(DAY))]), 1);
+        plane.apply(at(1004), &Plan::removal(SESSION)).unwrap();
+        assert_eq!(plane.timers.len(), 0);
     }
 }

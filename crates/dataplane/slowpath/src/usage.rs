@@ -277,10 +277,13 @@ impl SlowPath {
             let Some(measurement) = session.measurements.get_mut(id).and_then(Lazy::get_mut) else {
                 continue;
             };
+            let (later, later_monitoring) = measurement.timers_set();
             if let Some(at) = measurement.timer_to_set(urr, now, wall) {
+                self.timers.forget_urr(seid, *id, (later, None));
                 self.timers.set(at, seid, Timer::Usage(*id));
             }
             if let Some(at) = measurement.monitoring_to_set(urr, wall) {
+                self.timers.forget_urr(seid, *id, (None, later_monitoring));
                 self.timers.set_monitoring(at, seid, *id);
             }
         }

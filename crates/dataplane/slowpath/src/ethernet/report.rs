@@ -47,6 +47,9 @@ impl SlowPath {
 
     /// Addresses of the session may have been inactive for long enough.
     pub(crate) fn expire_macs(&mut self, at: Time, seid: Seid) {
+        if let Some(session) = self.sessions.get_mut(&seid) {
+            session.timers.mac_inactivity.take_if(|set| *set == at);
+        }
         if let Some(limit) = self.mac_inactivity(seid) {
             self.stations.expire(seid, at, limit);
             self.report_macs(at, seid);
@@ -54,8 +57,11 @@ impl SlowPath {
     }
 
     fn schedule_mac_expiry(&mut self, seid: Seid) {
-        if let (Some(limit), Some(oldest)) = (self.mac_inactivity(seid), self.stations.oldest_of(seid)) {
-            self.timers.set(oldest + limit, seid, Timer::MacInactivity);
+        if let (Some(limit), Some(oldest)) = (self.mac_inactivity(seid), self.stations.oldest_of(seid))
+            && let Some(session) = self.sessions.get_mut(&seid)
+        {
+            let held = &mut session.timers.mac_inactivity;
+            self.timers.set_one(held, oldest + limit, seid, Timer::MacInactivity);
         }
     }
 

@@ -77,6 +77,7 @@ impl MeasuredState {
             redirected,
             enriched,
             inactivity,
+            timers: _,
         } = session;
         let is_quiet = *buffer == Buffer::default()
             && *detector == Detector::default()
@@ -292,6 +293,7 @@ impl SlowPath {
         self.index.update(seid, &session.rules, &none);
         self.shared.update(seid, &session.rules, &none, now);
         self.paths.update(now, &session.rules, &none, &self.topology);
+        self.timers.forget(seid, &session);
         self.timers.leave(seid, next);
         self.counters.sessions = self.sessions.len() as u64;
         Some(state)

@@ -193,6 +193,8 @@ impl SlowPath {
         let Ok(read) = read_snapshot((now, now), &session.rules, octets, restored) else { return false };
         for (id, measurement) in read {
             if let Some(held) = session.measurements.get_mut(&id) {
+                let set = held.get().map_or((None, None), Measurement::timers_set);
+                self.timers.forget_urr(seid, id, set);
                 held.set(measurement);
             }
         }

@@ -19,6 +19,11 @@ impl Measurement {
         Some(at)
     }
 
+    /// The timers that are set.
+    pub(crate) const fn timers_set(&self) -> (Option<Time>, Option<WallTime>) {
+        (self.timers.set, self.timers.set_monitoring)
+    }
+
     /// The timer of this time is the one that is set; afterwards none is set.
     pub(crate) fn timer_expired(&mut self, at: Time) -> bool {
         self.timers.set.take_if(|set| *set == at).is_some()

@@ -174,5 +174,6 @@ proptest! {
         }
         setup.apply(SessionChange::Remove).unwrap();
         prop_assert_eq!(setup.plane.counters().buffered, 0);
+        prop_assert_eq!(setup.plane.next_session_timer(), None);
     }
 }
