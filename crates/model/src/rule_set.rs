@@ -59,14 +59,19 @@ const FILTER: usize = 256;
 const PAIR: usize = 192;
 const MOST_PAIRS: usize = 1024;
 
+/// Octets of a destination of copies, here and in a data plane.
+const COPY: usize = 256;
+
 impl RuleSet {
-    /// Upper estimate of the octets of memory that the filters of all PDRs need, here and in a data plane.
-    pub fn filter_memory(&self) -> usize {
+    /// Upper estimate of the octets of memory that the parts of rules need of which there may be many, here and in a
+    /// data plane: the filters of PDRs, and the destinations of copies of FARs.
+    pub fn variable_memory(&self) -> usize {
         let of_pdi = |pdi: &Pdi| {
             let ethernet: usize = pdi.ethernet.iter().map(of_ethernet_filter).sum();
             pdi.filters.iter().map(of_filter).sum::<usize>() + ethernet
         };
-        self.pdrs.values().map(|pdr| of_pdi(&pdr.pdi)).sum()
+        let of_pdrs: usize = self.pdrs.values().map(|pdr| of_pdi(&pdr.pdi)).sum();
+        of_pdrs + self.fars.values().map(of_far).sum::<usize>()
     }
 
     /// A quota is in force, or will be after a monitoring time. Without one no quota is ever exhausted.
@@ -76,6 +81,10 @@ impl RuleSet {
             later.chain([&urr.quotas]).any(UsageLimits::has_any)
         })
     }
+}
+
+fn of_far(far: &Far) -> usize {
+    far.duplicates.len() * COPY
 }
 
 fn of_ethernet_filter(filter: &EthernetFilter) -> usize {

@@ -36,18 +36,18 @@ pub(crate) struct Footprint {
 impl Footprint {
     /// The footprint of a session with these rules.
     pub(crate) fn of(rules: &RuleSet) -> Self {
-        Self::with_filters(rules, rules.filter_memory())
+        Self::with_variable(rules, rules.variable_memory())
     }
 
     /// The footprint of a profiled session.
     pub(crate) fn profiled(template: &SessionProfile) -> Self {
-        Self { is_profiled: true, ..Self::with_filters(template.rules(), template.filter_memory()) }
+        Self { is_profiled: true, ..Self::with_variable(template.rules(), template.variable_memory()) }
     }
 
-    /// The footprint of a session with these rules, whose filters need `filters` octets.
-    fn with_filters(rules: &RuleSet, filters: usize) -> Self {
+    /// The footprint of a session with these rules, whose parts of variable number need `variable` octets.
+    fn with_variable(rules: &RuleSet, variable: usize) -> Self {
         let others = rules.fars.len() + rules.qers.len() + rules.urrs.len() + rules.bars.len();
-        let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + filters;
+        let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + variable;
         Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_profiled: false }
     }
 

@@ -32,8 +32,8 @@ pub struct SessionProfile {
     policy: Option<Arc<Policy>>,
     /// The memory of the profile is a multiple of this number of octets.
     octets: usize,
-    /// [`RuleSet::filter_memory`] of the rules.
-    filter_memory: usize,
+    /// [`RuleSet::variable_memory`] of the rules.
+    variable_memory: usize,
     /// `false`: the profile of one session.
     is_shared: bool,
 }
@@ -64,16 +64,16 @@ impl SessionProfile {
         octets: usize,
     ) -> Option<Self> {
         params.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
-        let (policy, filter_memory) = (slots.policy_of(&rules, further)?, rules.filter_memory());
+        let (policy, variable_memory) = (slots.policy_of(&rules, further)?, rules.variable_memory());
         let profile =
-            Self { rules, tunnels, fars, params, slots, policy, octets, filter_memory, is_shared: true };
+            Self { rules, tunnels, fars, params, slots, policy, octets, variable_memory, is_shared: true };
         profile.covers_rules().then_some(profile)
     }
 
     /// The profile of a single session with these rules: it has no parameters.
     pub(super) fn unshared(rules: RuleSet) -> Self {
         Self {
-            filter_memory: rules.filter_memory(),
+            variable_memory: rules.variable_memory(),
             rules,
             tunnels: Vec::new(),
             fars: RemoteFars::default(),
@@ -111,7 +111,7 @@ impl SessionProfile {
             slots: self.slots.clone(),
             policy: self.slots.policy_of(changed, self.further().cloned().map(Box::new))?,
             octets: self.octets,
-            filter_memory: self.filter_memory,
+            variable_memory: self.variable_memory,
             is_shared: true,
         };
         changed.fars.values().all(|far| profile.covers_far(far)).then_some(profile)
@@ -259,9 +259,9 @@ impl SessionProfile {
         &self.rules
     }
 
-    /// [`RuleSet::filter_memory`] of its rules.
-    pub const fn filter_memory(&self) -> usize {
-        self.filter_memory
+    /// [`RuleSet::variable_memory`] of its rules.
+    pub const fn variable_memory(&self) -> usize {
+        self.variable_memory
     }
 
     /// The local tunnels of the first session.
@@ -344,7 +344,7 @@ impl SessionProfile {
 
 /// The octets for which the memory of a profile of these rules is estimated.
 pub(super) fn octets_of(rules: &RuleSet) -> usize {
-    OF_RULES.max(rules.pdrs.len() * OF_A_PDR + rules.filter_memory())
+    OF_RULES.max(rules.pdrs.len() * OF_A_PDR + rules.variable_memory())
 }
 
 fn set_tunnel(far: &mut Far, remote: FTeid) {

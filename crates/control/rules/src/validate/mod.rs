@@ -83,6 +83,9 @@ const FILTERS_PER_PDR: usize = 64;
 /// plane.
 const ROUTES_PER_PDR: usize = 64;
 
+/// Maximum number of destinations of copies of one FAR; each costs every packet a copy.
+const DUPLICATES_PER_FAR: usize = 8;
+
 /// Maximum number of additional monitoring times of one URR; each is one more report.
 const TIMES_PER_URR: usize = 16;
 
@@ -103,6 +106,11 @@ fn check_limits(rules: &RuleSet, capabilities: &Capabilities) -> Result<(), Reje
         at_most(filters, FILTERS_PER_PDR, "SDF filters in the URR").map_err(|reason| reason.of(urr.id))?;
         let times = urr.additional_monitoring.len();
         at_most(times, TIMES_PER_URR, "monitoring times in the URR").map_err(|reason| reason.of(urr.id))?;
+    }
+    for far in rules.fars.values() {
+        let copies = far.duplicates.len();
+        let what = "Duplicating Parameters in the FAR";
+        at_most(copies, DUPLICATES_PER_FAR, what).map_err(|reason| reason.of(far.id))?;
     }
     for pdr in rules.pdrs.values() {
         at_most(pdr.qers.len(), PER_PDR, "QERs in the PDR").map_err(|reason| reason.of(pdr.id))?;

@@ -313,7 +313,8 @@ fn limited_qer(kbps: u64) -> Qer {
     Qer { mbr, ..Qer::new(QerId(1)) }
 }
 
-// Input:  one PDR more than the data plane allows; one filter more than a PDR may have.
+// Input:  one PDR more than the data plane allows; one filter more than a PDR may have, and one destination of copies more than a
+//         FAR may have, whether it duplicates or not.
 // Output: No resources available.
 #[test]
 fn a_session_has_limits() {
@@ -327,4 +328,15 @@ fn a_session_has_limits() {
     let flow: causeway_model::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
     assert_eq!(check(uplink(|pdr| pdr.pdi.filters = vec![flow.clone(); 64])), Ok(()));
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.filters = vec![flow; 65]))), (75, None));
+    let copied = |duplicate, copies| {
+        let to = Duplicate::into_tunnel(CopyTo::LiFunction, gnb(0x300));
+        put_far(Far { duplicate, duplicates: vec![to; copies], ..to_internet(1) })
+    };
+    assert_eq!(check(copied(true, 8)), Ok(()));
+    for duplicate in [true, false] {
+        let rejection = check(copied(duplicate, 9)).unwrap_err();
+        let what = "Duplicating Parameters in the FAR";
+        assert_eq!(rejection, Reason::TooMany { what, limit: 8 }.of(FarId(1)));
+        assert_eq!(testing::answer(&rejection), (75, None));
+    }
 }

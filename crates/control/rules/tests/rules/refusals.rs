@@ -2,12 +2,12 @@
 
 use causeway_pfcp::{
     ActivatePredefinedRules, ApplicationId, ApplyAction, CreateBar, CreateQer, DestinationInterface,
-    DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, LinkedUrrId,
-    MeasurementInformation, MeasurementMethod, NetworkInstance, NumberOfReports, Octets, OuterHeaderRemoval,
-    OuterHeaders, PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining, RemovedHeader, SdfFilter,
-    SessionEstablishmentFlags, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SourceInterface, SubsequentVolumeQuota, TimeQuota, UeIpAddress, VolumeQuota,
-    VolumeThreshold, Volumes,
+    DownlinkDataNotificationDelay, DuplicatingParameters, FTeid, ForwardingParameters, ForwardingPolicy,
+    LinkedUrrId, MeasurementInformation, MeasurementMethod, NetworkInstance, NumberOfReports, Octets,
+    OuterHeaderRemoval, OuterHeaders, PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining,
+    RemovedHeader, SdfFilter, SessionEstablishmentFlags, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SourceInterface, SubsequentVolumeQuota, TimeQuota,
+    UeIpAddress, UpdateDuplicatingParameters, VolumeQuota, VolumeThreshold, Volumes,
 };
 use causeway_types::{BarId, FarId, QerId, ReportingTriggers, UrrId};
 
@@ -267,4 +267,36 @@ fn a_restoration_brings_its_tunnels() {
     };
     assert!(with(1).is_ok_and(|change| change.chosen.is_empty()));
     assert_eq!(answer(with(9)), (86, Some(21)));
+}
+
+// Input:  a FAR with eight Duplicating Parameters and one with nine; then updates of the first: eight Update Duplicating Parameters,
+//         and nine, the last of which would add a destination.
+// Output: nine are too many, at the establishment as in the update, whose result counts; eight are accepted.
+#[test]
+fn a_far_has_eight_destinations_of_copies() {
+    let header = || Some(crate::common::gnb(0x300));
+    let with = |count| {
+        let group = DuplicatingParameters {
+            outer_header_creation: header(),
+            ..DuplicatingParameters::new(DestinationInterface::LiFunction)
+        };
+        far(|far| {
+            far.apply_action = ApplyAction::FORW | ApplyAction::DUPL;
+            far.duplicating_parameters = vec![group; count].into();
+        })
+    };
+    assert_eq!(answer(Upf::new().establish(with(9))), (75, None));
+    let mut upf = Upf::with(with(8));
+    let update = |count| {
+        let group = UpdateDuplicatingParameters {
+            destination_interface: Some(DestinationInterface::LiFunction),
+            outer_header_creation: header(),
+            ..UpdateDuplicatingParameters::default()
+        };
+        let mut update = crate::common::update_far(1);
+        update.update_duplicating_parameters = vec![group; count].into();
+        SessionModificationRequest { update_fars: [update].into(), ..Default::default() }
+    };
+    assert!(upf.modify(update(8)).is_ok());
+    assert_eq!(answer(upf.modify(update(9))), (75, None));
 }
