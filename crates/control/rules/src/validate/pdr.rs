@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_model::{Pdi, Pdr, PduSessionType, RemovedHeader, RuleSet};
-use causeway_types::Interface;
+use causeway_types::{Interface, IpNet};
 
 use crate::rejection::refuse_if;
 use crate::{Reason, ie};
@@ -54,10 +54,11 @@ fn check_tunnel(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
 
 /// A UE may have the addresses. A prefix may contain a local address.
 fn check_ue(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
-    let Some(ue) = pdi.ue else { return Ok(()) };
-    let v6 = ue.v6.map(|net| net.addr().into());
-    let addresses = ue.v4.map(IpAddr::from).into_iter().chain(v6);
-    let checked = addresses.into_iter().try_for_each(|ip| context.endpoints.check_ue(ip));
+    let v4 = pdi.ue.and_then(|ue| ue.v4).map(IpAddr::from);
+    let v6 = pdi.ue.and_then(|ue| ue.v6).map(|net| net.addr().into());
+    let further = pdi.further_addresses().iter().map(IpNet::addr);
+    let mut addresses = v4.into_iter().chain(v6).chain(further);
+    let checked = addresses.try_for_each(|ip| context.endpoints.check_ue(ip));
     checked.map_err(|reason| Reason::Incorrect { ie: ie::UE_IP_ADDRESS, why: reason })
 }
 

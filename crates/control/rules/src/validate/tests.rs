@@ -307,6 +307,42 @@ fn capabilities_are_not_exceeded() {
     );
 }
 
+// Input:  PDRs with further UE addresses: one that a UE may have, and an address of the UPF, loopback, multicast, broadcast and
+//         unspecified addresses, each alone, beside a first address, and behind a further one that is legal.
+// Output: the first is accepted; the others are incorrect, as they are in place of the first address.
+#[test]
+fn further_ue_addresses_are_checked_as_the_first() {
+    let legal = "10.45.0.3/32";
+    assert_eq!(
+        check(downlink(|pdr| (pdr.pdi.routes, pdr.pdi.further) = (vec![legal.parse().unwrap()], 1))),
+        Ok(())
+    );
+    for wrong in [
+        "192.0.2.1/32",
+        "192.0.2.6/32",
+        "10.45.255.254/32",
+        "2001:db8::1/128",
+        "127.0.0.1/32",
+        "::1/128",
+        "224.0.0.1/32",
+        "ff02::1/128",
+        "255.255.255.255/32",
+        "0.0.0.0/32",
+    ] {
+        for (is_first, before) in [(true, None), (false, None), (false, Some(legal))] {
+            let refused = check(downlink(|pdr| {
+                let addresses = before.into_iter().chain([wrong]);
+                pdr.pdi.routes = addresses.map(|address| address.parse().unwrap()).collect();
+                pdr.pdi.further = pdr.pdi.routes.len();
+                if !is_first {
+                    pdr.pdi.ue = None;
+                }
+            }));
+            assert_eq!(answer(refused), (69, Some(ie::UE_IP_ADDRESS)), "{wrong}");
+        }
+    }
+}
+
 fn limited_qer(kbps: u64) -> Qer {
     let rate = Bitrate::from_kbps(kbps).unwrap();
     let mbr = Some(RateLimit { uplink: rate, downlink: rate });
