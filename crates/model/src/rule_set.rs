@@ -5,7 +5,8 @@ use std::fmt;
 use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
 
 use super::{
-    Bar, EthernetFilter, Far, MacMatch, PagingPolicy, Pdi, Pdr, Qer, RuleMap, SdfFilter, Urr, UsageLimits,
+    Bar, EthernetFilter, Far, Forwarding, HttpField, MacMatch, PagingPolicy, Pdi, Pdr, Qer, Redirect,
+    RuleMap, SdfFilter, Urr, UsageLimits,
 };
 
 /// The kind of a PDU session's user packets (PDN Type, TS 29.244 clause 8.2.79), fixed at its establishment.
@@ -59,19 +60,24 @@ const FILTER: usize = 256;
 const PAIR: usize = 192;
 const MOST_PAIRS: usize = 1024;
 
+/// Octets of a header field beside its text.
+const FIELD: usize = 128;
+
 /// Octets of a destination of copies, here and in a data plane.
 const COPY: usize = 256;
 
 impl RuleSet {
     /// Upper estimate of the octets of memory that the parts of rules need of which there may be many, here and in a
-    /// data plane: the filters of PDRs, and the destinations of copies of FARs.
+    /// data plane: the filters of PDRs, the exempted filters of URRs, and of FARs header fields, URLs and the
+    /// destinations of copies.
     pub fn variable_memory(&self) -> usize {
         let of_pdi = |pdi: &Pdi| {
             let ethernet: usize = pdi.ethernet.iter().map(of_ethernet_filter).sum();
             pdi.filters.iter().map(of_filter).sum::<usize>() + ethernet
         };
         let of_pdrs: usize = self.pdrs.values().map(|pdr| of_pdi(&pdr.pdi)).sum();
-        of_pdrs + self.fars.values().map(of_far).sum::<usize>()
+        let exempted: usize = self.urrs.values().flat_map(|urr| &urr.exempted_filters).map(of_filter).sum();
+        of_pdrs + exempted + self.fars.values().map(of_far).sum::<usize>()
     }
 
     /// A quota is in force, or will be after a monitoring time. Without one no quota is ever exhausted.
@@ -84,7 +90,16 @@ impl RuleSet {
 }
 
 fn of_far(far: &Far) -> usize {
-    far.duplicates.len() * COPY
+    let of_field = |field: &HttpField| FIELD + field.line_len();
+    let of_forwarding = |forwarding: &Forwarding| {
+        let fields: usize = forwarding.enrichment.iter().map(of_field).sum();
+        let url = match &forwarding.steering.redirect {
+            Some(Redirect::Http(url)) => url.as_str().len(),
+            Some(Redirect::Destination(_)) | None => 0,
+        };
+        fields + url
+    };
+    far.duplicates.len() * COPY + far.forwarding.as_ref().map_or(0, of_forwarding)
 }
 
 fn of_ethernet_filter(filter: &EthernetFilter) -> usize {

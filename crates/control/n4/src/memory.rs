@@ -68,9 +68,9 @@ impl Footprint {
         if self.is_profiled { self.octets as usize } else { 0 }
     }
 
-    /// It needs more memory than another.
-    pub(crate) const fn exceeds(self, other: Self) -> bool {
-        self.octets > other.octets
+    /// The octets that it needs beyond another.
+    pub(crate) const fn beyond(self, other: Self) -> usize {
+        self.octets.saturating_sub(other.octets) as usize
     }
 
     /// The maximum of both.
@@ -86,6 +86,8 @@ pub(crate) struct Needed {
     profiled: usize,
     /// Octets of the profiled sessions, among the others.
     of_profiled: usize,
+    /// Octets of what N4 alone keeps of sessions: User IDs, session sets.
+    of_n4: usize,
     /// The data plane moves the state of idle sessions out of memory.
     has_cold_storage: bool,
 }
@@ -110,14 +112,19 @@ impl Needed {
         self.of_profiled -= footprint.octets_if_profiled();
     }
 
+    /// N4 keeps so many octets of a session in place of others, beside its footprint.
+    pub(crate) const fn replace_in_n4(&mut self, before: usize, after: usize) {
+        self.of_n4 = self.of_n4 - before + after;
+    }
+
     /// The total in octets.
     pub(crate) fn octets(&self) -> usize {
         let dormant = self.profiled.saturating_sub(MIN_ACTIVE);
         if self.has_cold_storage && dormant > 0 {
             let each = self.of_profiled / self.profiled;
-            return self.octets - dormant * each + dormant * COLD;
+            return self.octets - dormant * each + dormant * COLD + self.of_n4;
         }
-        self.octets - dormant * DORMANT_SAVING
+        self.octets - dormant * DORMANT_SAVING + self.of_n4
     }
 }
 
@@ -157,20 +164,23 @@ impl MemoryLimit {
         sessions.octets() + self.pfds
     }
 
-    /// There is memory for a session that needs this.
-    pub(crate) fn admits(&self, sessions: Needed, more: Footprint) -> bool {
-        !self.is_short && self.needed(sessions).saturating_add(more.octets as usize) <= self.limit
+    /// There is memory for so many octets more.
+    pub(crate) fn admits(&self, sessions: Needed, more: usize) -> bool {
+        !self.is_short && self.needed(sessions).saturating_add(more) <= self.limit
     }
 
-    /// Rejects a session that would need more than there is; `before` is what it needs already.
+    /// Rejects a session that would need so many octets more, if there are fewer. A session that needs no more is never
+    /// rejected.
     pub(crate) fn check_session(
         &self,
         sessions: Needed,
-        more: Footprint,
-        before: Footprint,
+        more: usize,
         out: &mut Outputs,
     ) -> Result<(), RequestRefusal> {
-        self.check(sessions, more.octets.saturating_sub(before.octets) as usize, out)
+        match more {
+            0 => Ok(()),
+            more => self.check(sessions, more, out),
+        }
     }
 
     /// Rejects PFDs that need so much, if there is not enough. PFDs that need no more than the present ones are never
@@ -218,7 +228,7 @@ mod tests {
         let other = Footprint { octets: 6000, is_profiled: false };
         needed.add(other);
         assert_eq!(needed.octets(), 300_000 * 5000 - (300_000 - MIN_ACTIVE) * DORMANT_SAVING + 6000);
-        assert!(other.exceeds(one) && !one.exceeds(other) && one.or(other) == other);
+        assert_eq!((other.beyond(one), one.beyond(other), one.or(other)), (1000, 0, other));
         (0..300_000).for_each(|_| needed.remove(one));
         needed.remove(other);
         assert_eq!(needed, Needed::default());

@@ -112,13 +112,14 @@ impl N4 {
         let Some(node) = known.profile.node() else { return false };
         let footprint = Footprint::profiled(known.profile.profile());
         let admitted = self.admit_session(now, key, node, known.cp, known.recovery);
+        let user = body.get(known.user.clone()).unwrap_or_default();
+        let more = footprint.beyond(Footprint::default()) + user.len();
         let Some((association, cp)) =
-            admitted.ok().filter(|_| self.memory.admits(self.sessions.needed(), footprint))
+            admitted.ok().filter(|_| self.memory.admits(self.sessions.needed(), more))
         else {
             return false;
         };
         let seid = self.sessions.next_seid();
-        let user = body.get(known.user.clone()).unwrap_or_default();
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
         if !user.is_empty() {
             session.set_user(user);
@@ -138,24 +139,27 @@ impl N4 {
         let (node, recovery) = (request.node_id.to_owned(), request.recovery_time_stamp);
         let (association, cp) =
             self.admit_session(now, key, &node, request.cp_f_seid, recovery.map(|stamp| stamp.0))?;
+        let sets = SessionSets::of(request)?;
+        let mut user = Vec::new();
+        if let Some(identities) = &request.user_id {
+            identities.encode(&mut user);
+        }
         let seid = self.sessions.next_seid();
         let (change, owners) = self.sessions.plan_session(request, seid, association, &self.associations)?;
         let footprint = Footprint::of(change.session.rules());
-        if let Err(refusal) =
-            self.memory.check_session(self.sessions.needed(), footprint, Footprint::default(), &mut self.out)
-        {
+        let of_n4 = user.len() + sets.as_ref().map_or(0, SessionSets::octets);
+        let more = footprint.beyond(Footprint::default()) + of_n4;
+        if let Err(refusal) = self.memory.check_session(self.sessions.needed(), more, &mut self.out) {
             self.sessions.discard(change);
             return Err(refusal);
         }
         self.end_replaced_sessions(now, &cp, association, owners);
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
-        if let Some(user) = &request.user_id {
-            let mut octets = Vec::new();
-            user.encode(&mut octets);
-            session.set_user(&octets);
+        if !user.is_empty() {
+            session.set_user(&user);
         }
-        if let Some(membership) = SessionSets::of(request) {
-            session.set_membership(membership);
+        if let Some(sets) = sets {
+            session.set_membership(sets);
         }
         self.sessions.insert(session);
         self.associations.count_new_session(association);
@@ -248,14 +252,19 @@ impl N4 {
     ) -> Result<(), RequestRefusal> {
         let Some(session) = self.sessions.get(seid) else { return Ok(()) };
         let held = session.association();
-        let membership = session
-            .membership()
-            .map_or_else(|| SessionSets::default().after(request), |sets| sets.after(request));
+        let membership = SessionSets::after(session.membership(), request)?;
+        let more_for_sets = self.more_for_sets(seid, membership.as_ref());
         let node = request.node_id.as_ref().map(|node| node.to_owned());
         let named = (request.cp_f_seid, node.as_ref());
         let takeover = self.sessions.takeover(key, seid, named, membership, &self.associations)?;
         let change = self.sessions.plan_change(request, seid, held, &self.associations)?;
         if change.plan.change.is_empty() {
+            if let Err(refusal) =
+                self.memory.check_session(self.sessions.needed(), more_for_sets, &mut self.out)
+            {
+                self.sessions.discard(change);
+                return Err(refusal);
+            }
             let pending = PlannedChange::from(change).pending;
             tolerate(seid, &pending, &mut self.out);
             self.modified(now, seid, key, takeover, pending, Applied::default());
@@ -264,10 +273,8 @@ impl N4 {
         }
         // Until the plan is applied, the larger of both footprints counts.
         let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
-        if after.exceeds(before)
-            && let Err(refusal) =
-                self.memory.check_session(self.sessions.needed(), after, before, &mut self.out)
-        {
+        let more = after.beyond(before) + more_for_sets;
+        if let Err(refusal) = self.memory.check_session(self.sessions.needed(), more, &mut self.out) {
             self.sessions.discard(change);
             return Err(refusal);
         }

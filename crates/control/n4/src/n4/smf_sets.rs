@@ -13,7 +13,7 @@ use causeway_types::{Seid, Time};
 
 use super::N4;
 use crate::association::AssociationId;
-use crate::session::{ChangedReceivers, PendingRequests, PurgeFilter, Session, Takeover, named};
+use crate::session::{ChangedReceivers, PendingRequests, PurgeFilter, Session, SessionSets, Takeover, named};
 use crate::transaction::{RequestKey, RequestRefusal};
 use crate::{Notice, RefusalReason};
 
@@ -133,7 +133,7 @@ impl N4 {
         answer: &SessionReportResponse<'_>,
     ) {
         let Some(held) = self.sessions.get(seid).map(Session::association) else { return };
-        self.sessions.update_membership(seid, answer);
+        self.take_membership(seid, answer);
         let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
         let able = named.filter(|id| self.associations.are_of_one_set(held, *id));
         let is_another = able.is_some_and(|id| self.move_to_association(now, seid, id));
@@ -144,6 +144,28 @@ impl N4 {
                 self.out.notice(Notice::InstructionsFailed { session: seid, reason });
             }
         }
+    }
+
+    /// Applies the session sets in a report response, if there is memory for them.
+    fn take_membership(&mut self, seid: Seid, answer: &SessionReportResponse<'_>) {
+        let taken = match self.sessions.membership_after(seid, answer) {
+            Ok(None) => return,
+            Ok(Some(membership)) => {
+                let more = self.more_for_sets(seid, Some(&membership));
+                let checked = self.memory.check_session(self.sessions.needed(), more, &mut self.out);
+                checked.map(|()| self.sessions.set_membership(seid, membership))
+            }
+            Err(error) => Err(error.into()),
+        };
+        if let Err(RequestRefusal { reason, .. }) = taken {
+            self.out.notice(Notice::InstructionsFailed { session: seid, reason });
+        }
+    }
+
+    /// Octets that these session sets need beyond those that the session has.
+    pub(super) fn more_for_sets(&self, seid: Seid, sets: Option<&SessionSets>) -> usize {
+        let held = self.sessions.get(seid).and_then(Session::membership).map_or(0, SessionSets::octets);
+        sets.map_or(0, |sets| sets.octets().saturating_sub(held))
     }
 
     /// Moves a session to an association, with its reports in flight. Returns whether it had another: other sessions of

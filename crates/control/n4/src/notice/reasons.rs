@@ -128,6 +128,9 @@ pub enum RefusalReason {
     /// The limit of queued requests is reached.
     #[error("too many requests wait for the data plane")]
     TooManyQueued,
+    /// The Group ID of a session is too long.
+    #[error("the Group ID has more than {0} octets")]
+    GroupTooLong(usize),
     /// The process is short of memory.
     #[error("this process is short of memory")]
     ShortOfMemory,

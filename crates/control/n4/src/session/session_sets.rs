@@ -5,15 +5,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use causeway_pfcp::{
-    CsidAddress, FqCsid, GroupId, Many, SessionChangeInfo, SessionEstablishmentRequest,
-    SessionModificationRequest,
+    Cause, CsidAddress, FqCsid, GroupId, Ie, Many, OffendingIe, SessionChangeInfo,
+    SessionEstablishmentRequest, SessionModificationRequest,
 };
 use causeway_types::Transfer;
 
 use super::Session;
+use crate::RefusalReason;
+use crate::transaction::RequestRefusal;
 
 /// The most sets of one session: each kind of node (clause 8.2.43) with as many as one IE holds.
 const MAX_SESSION_SETS: usize = 90;
+
+/// The most octets of a Group ID, whose length TS 29.244 leaves open (clause 8.2.198).
+const MAX_GROUP: usize = 256;
+
+/// The Group ID is longer than [`MAX_GROUP`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GroupTooLong;
+
+impl From<GroupTooLong> for RequestRefusal {
+    fn from(_: GroupTooLong) -> Self {
+        Self {
+            offending_ie: Some(OffendingIe(GroupId::TYPE)),
+            ..Self::new(Cause::MandatoryIeIncorrect, RefusalReason::GroupTooLong(MAX_GROUP))
+        }
+    }
+}
 
 /// One session set: a CSID and the node that assigned it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,31 +122,51 @@ impl ChangedReceivers {
 
 impl SessionSets {
     /// The sets that an establishment names, if it names any.
-    pub(crate) fn of(request: &SessionEstablishmentRequest<'_>) -> Option<Self> {
-        let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
-        names_sets.then(|| {
-            let mut sets = Self::default();
-            sets.update(request.fq_csids.iter(), request.group_id);
-            sets
-        })
+    ///
+    /// # Errors
+    /// [`GroupTooLong`].
+    pub(crate) fn of(request: &SessionEstablishmentRequest<'_>) -> Result<Option<Self>, GroupTooLong> {
+        if request.fq_csids.is_empty() && request.group_id.is_none() {
+            return Ok(None);
+        }
+        let mut sets = Self::default();
+        sets.update(request.fq_csids.iter(), request.group_id)?;
+        Ok(Some(sets))
     }
 
-    /// These sets after a modification, if it names any.
-    pub(crate) fn after(&self, request: &SessionModificationRequest<'_>) -> Option<Self> {
-        let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
-        names_sets.then(|| {
-            let mut sets = self.clone();
-            sets.update(request.fq_csids.iter(), request.group_id);
-            sets
-        })
+    /// These sets, or none, after a modification, if it names any.
+    ///
+    /// # Errors
+    /// [`GroupTooLong`].
+    pub(crate) fn after(
+        held: Option<&Self>,
+        request: &SessionModificationRequest<'_>,
+    ) -> Result<Option<Self>, GroupTooLong> {
+        if request.fq_csids.is_empty() && request.group_id.is_none() {
+            return Ok(None);
+        }
+        let mut sets = held.cloned().unwrap_or_default();
+        sets.update(request.fq_csids.iter(), request.group_id)?;
+        Ok(Some(sets))
+    }
+
+    /// The octets of memory that they need.
+    pub(crate) fn octets(&self) -> usize {
+        self.csids.len() * size_of::<Csid>() + self.group.as_ref().map_or(0, Vec::len)
     }
 
     /// Applies a message: the sets of a node replace its earlier ones, and so does a group.
+    ///
+    /// # Errors
+    /// [`GroupTooLong`]; nothing has changed.
     pub(crate) fn update<'a>(
         &mut self,
         fq_csids: impl Iterator<Item = FqCsid<'a>>,
         group: Option<GroupId<'_>>,
-    ) {
+    ) -> Result<(), GroupTooLong> {
+        if group.is_some_and(|group| group.0.len() > MAX_GROUP) {
+            return Err(GroupTooLong);
+        }
         let mut cleared = Vec::new();
         for ie in fq_csids {
             if !cleared.contains(&ie.address) {
@@ -141,6 +179,7 @@ impl SessionSets {
         if let Some(group) = group {
             self.group = Some(group.0.to_vec());
         }
+        Ok(())
     }
 
     /// The session belongs to one of these sets.
@@ -201,7 +240,7 @@ mod tests {
         let mut membership = SessionSets::default();
         let its: Vec<_> =
             (2..92).map(|last| FqCsid { address: address(last), csids: &[[0, 1]], node: None }).collect();
-        membership.update(its.into_iter(), None);
+        membership.update(its.into_iter(), None).unwrap();
         COMPARED.set(0);
         assert!(sets.len() == 24_000 && !membership.is_in(&sets));
         assert!((90..=90 * 30).contains(&COMPARED.get()), "{}", COMPARED.get());
@@ -219,20 +258,20 @@ mod tests {
         let mut membership = SessionSets::default();
         let is_in =
             |membership: &SessionSets, last, csids| membership.is_in(&named(&[fq_csid(last, csids)].into()));
-        membership.update([fq_csid(1, &[[0, 1], [0, 2]]), fq_csid(2, &[[0, 1]])].into_iter(), None);
+        membership.update([fq_csid(1, &[[0, 1], [0, 2]]), fq_csid(2, &[[0, 1]])].into_iter(), None).unwrap();
         assert!(is_in(&membership, 1, &[[0, 2]]) && is_in(&membership, 2, &[[0, 1]]));
         assert!(!is_in(&membership, 2, &[[0, 2]]));
-        membership.update([fq_csid(1, &[[0, 3]])].into_iter(), None);
+        membership.update([fq_csid(1, &[[0, 3]])].into_iter(), None).unwrap();
         assert!(is_in(&membership, 1, &[[0, 3]]) && !is_in(&membership, 1, &[[0, 1], [0, 2]]));
-        membership.update([fq_csid(1, &[])].into_iter(), None);
+        membership.update([fq_csid(1, &[])].into_iter(), None).unwrap();
         assert!(!is_in(&membership, 1, &[[0, 3]]) && is_in(&membership, 2, &[[0, 1]]));
     }
 
     #[test]
     fn a_session_is_in_one_group() {
         let mut membership = SessionSets::default();
-        membership.update(std::iter::empty(), Some(GroupId(b"a")));
-        membership.update(std::iter::empty(), Some(GroupId(b"b")));
+        membership.update(std::iter::empty(), Some(GroupId(b"a"))).unwrap();
+        membership.update(std::iter::empty(), Some(GroupId(b"b"))).unwrap();
         assert_eq!(membership.group.as_deref(), Some(&b"b"[..]));
     }
 }

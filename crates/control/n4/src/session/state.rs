@@ -123,6 +123,11 @@ impl Session {
         self.user = ThinVec::from(value);
     }
 
+    /// Octets that N4 alone keeps of it, in number as its SMF chooses.
+    pub(crate) fn octets(&self) -> usize {
+        self.user.len() + self.membership().map_or(0, SessionSets::octets)
+    }
+
     /// When it was established.
     pub(crate) const fn since(&self) -> Time {
         self.since

@@ -4,6 +4,7 @@
 use causeway_pfcp::{Cause, SessionReportResponse};
 use causeway_types::{FSeid, NodeId, Seid};
 
+use super::session_sets::GroupTooLong;
 use super::{SessionSets, Sessions};
 use crate::RefusalReason;
 use crate::association::{AssociationId, Associations};
@@ -55,20 +56,29 @@ impl Sessions {
 
     /// The session is in other session sets.
     pub(crate) fn set_membership(&mut self, seid: Seid, membership: SessionSets) {
-        if let Some(session) = self.get_mut(seid) {
-            session.get_or_create_extras().membership = membership;
-        }
+        let Some(session) = self.get_mut(seid) else { return };
+        let before = session.octets();
+        session.get_or_create_extras().membership = membership;
+        let after = session.octets();
+        self.needed.replace_in_n4(before, after);
     }
 
-    /// Applies the session sets in a report response.
-    pub(crate) fn update_membership(&mut self, seid: Seid, answer: &SessionReportResponse<'_>) {
+    /// The session sets after a report response, if it contains some.
+    ///
+    /// # Errors
+    /// [`GroupTooLong`].
+    pub(crate) fn membership_after(
+        &self,
+        seid: Seid,
+        answer: &SessionReportResponse<'_>,
+    ) -> Result<Option<SessionSets>, GroupTooLong> {
         if answer.fq_csid.is_none() && answer.group_id.is_none() {
-            return;
+            return Ok(None);
         }
-        if let Some(session) = self.get_mut(seid) {
-            let membership = &mut session.get_or_create_extras().membership;
-            membership.update(answer.fq_csid.into_iter(), answer.group_id);
-        }
+        let Some(session) = self.get(seid) else { return Ok(None) };
+        let mut membership = session.membership().cloned().unwrap_or_default();
+        membership.update(answer.fq_csid.into_iter(), answer.group_id)?;
+        Ok(Some(membership))
     }
 
     /// Moves a session to an association. Returns the previous one, and whether both count it.

@@ -179,3 +179,170 @@ fn filters_are_counted() {
     assert_eq!((cause, ask(0)), (Cause::RequestAccepted, (Cause::RequestAccepted, of_one())));
     assert!(with > of_one() + 15 * 192, "{with}");
 }
+
+/// The rules of a session, changed.
+fn changed(
+    smf: &mut Smf,
+    change: impl FnOnce(&mut SessionEstablishmentRequest<'static>),
+) -> SessionEstablishmentRequest<'static> {
+    let mut request = establishment(smf.node_id(), smf.f_seid());
+    change(&mut request);
+    request
+}
+
+fn with_uplink(
+    change: impl FnOnce(&mut CreateFar<'static>),
+) -> impl FnOnce(&mut SessionEstablishmentRequest<'static>) {
+    |request| {
+        let mut fars: Vec<_> = request.create_fars.iter().collect();
+        change(&mut fars[0]);
+        request.create_fars = fars.into();
+    }
+}
+
+/// A text of this number of octets.
+fn text(octets: usize) -> Octets<'static> {
+    Octets("x".repeat(octets).leak().as_bytes())
+}
+
+fn group(octets: usize) -> Option<GroupId<'static>> {
+    Some(GroupId(text(octets).0))
+}
+
+fn in_group(octets: usize) -> SessionModificationRequest<'static> {
+    SessionModificationRequest { group_id: group(octets), ..SessionModificationRequest::default() }
+}
+
+type Change = Box<dyn FnOnce(&mut SessionEstablishmentRequest<'static>)>;
+
+// Input:  sessions with a Network Access Identifier of 200 octets, a Group ID of 200, ninety FQ-CSIDs, 900 octets of header fields, a
+//         URL of 900, sixty exempted filters, and eight destinations of copies, each established and deleted.
+// Output: each needs more memory by what it names at least, and nothing is left of it.
+#[test]
+fn what_an_smf_chooses_the_length_of_is_counted() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let csids = |node| FqCsid {
+        address: CsidAddress::Ip(std::net::Ipv4Addr::new(192, 0, 2, node).into()),
+        csids: &[[0, 7]; 15],
+        node: Some(CsidNode::PgwC),
+    };
+    let flow = "permit out 17 from 198.51.100.0/24 to assigned";
+    let filter = SdfFilter { flow_description: Some(Octets::from(flow)), ..SdfFilter::default() };
+    let parameters = |change: fn(&mut ForwardingParameters<'static>)| -> Change {
+        Box::new(with_uplink(move |far| change(far.forwarding_parameters.as_mut().unwrap())))
+    };
+    let copies: Change = Box::new(with_uplink(|far| {
+        let copy = DuplicatingParameters {
+            outer_header_creation: Some(crate::fixture::gnb(7)),
+            ..DuplicatingParameters::new(DestinationInterface::LiFunction)
+        };
+        far.duplicating_parameters = vec![copy; 8].into();
+    }));
+    let cases: Vec<(&str, usize, Change)> = vec![
+        ("nothing", 0, Box::new(|_| {})),
+        (
+            "User ID",
+            200,
+            Box::new(|it| it.user_id = Some(UserId { nai: Some(text(200)), ..UserId::default() })),
+        ),
+        ("Group ID", 200, Box::new(|it| it.group_id = group(200))),
+        ("FQ-CSIDs", 90 * 2, Box::new(move |it| it.fq_csids = (1..=6).map(csids).collect::<Vec<_>>().into())),
+        (
+            "header fields",
+            900,
+            parameters(|it| {
+                let field = HeaderEnrichment { header_type: 0, name: text(10), value: text(100) };
+                it.header_enrichment = vec![field; 8].into();
+            }),
+        ),
+        (
+            "URL",
+            900,
+            parameters(|it| {
+                let address = Octets([b"http://", text(893).0].concat().leak());
+                let redirect = RedirectInformation {
+                    kind: RedirectKind::Url,
+                    server: address,
+                    other_server: None,
+                    port: None,
+                };
+                it.redirect_information = Some(redirect);
+            }),
+        ),
+        (
+            "exempted filters",
+            60 * 256,
+            Box::new(move |it| {
+                let mut urr = volume_urr(1);
+                urr.volume_quota =
+                    Some(VolumeQuota(Volumes { total: Some(9), uplink: None, downlink: None }));
+                urr.exempted_sdf_filter_for_quota_actions = vec![filter; 60].into();
+                it.create_urrs = [urr].into();
+            }),
+        ),
+        ("copies", 8 * 40, copies),
+    ];
+    let usual = of_one();
+    for (name, octets, change) in cases {
+        let request = changed(&mut smf, change);
+        let established = n4.ask(&mut smf, Some(Seid(0)), request);
+        assert_eq!(established.cause(), Cause::RequestAccepted, "{name}");
+        let needed = n4.n4.memory_needed();
+        assert!(needed >= usual + octets && (octets == 0) == (needed == usual), "{name}: {needed}");
+        let seid = Some(established.up_seid());
+        assert_eq!(n4.ask(&mut smf, seid, SessionDeletionRequest::default()).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.n4.memory_needed(), 0, "{name}");
+    }
+}
+
+// Input:  Group IDs of 257 and of 256 octets, in an establishment and in a modification of nothing else.
+// Output: the longer one is incorrect, and nothing is left of it; the other is accepted.
+#[test]
+fn a_long_group_id_is_refused() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let too_long = (Cause::MandatoryIeIncorrect, Some(GroupId::TYPE));
+    let request = changed(&mut smf, |it| it.group_id = group(257));
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).refusal(), too_long);
+    assert_eq!((n4.n4.memory_needed(), n4.rest().tunnels), (0, 0));
+    let seid = Some(n4.establish(&mut smf));
+    assert_eq!(n4.ask(&mut smf, seid, in_group(257)).refusal(), too_long);
+    assert_eq!(n4.n4.memory_needed(), of_one());
+    assert_eq!(n4.ask(&mut smf, seid, in_group(256)).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.n4.memory_needed(), of_one() + 256);
+    let request = changed(&mut smf, |it| it.group_id = group(256));
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::RequestAccepted);
+}
+
+// Input:  memory for one session and 150 octets; modifications and report responses with a Group ID alone, which is too much or
+//         fits, grows or shrinks, also while the process is short of memory.
+// Output: what there is no memory for is refused with No resources available, or not taken from a response; what needs no more is
+//         always accepted.
+#[test]
+fn session_sets_come_as_long_as_there_is_memory() {
+    let (mut n4, mut smf) = with_memory(of_one() + 150);
+    let seid = n4.establish(&mut smf);
+    let mut ask = |n4: &mut TestN4, octets| {
+        let cause = n4.ask(&mut smf, Some(seid), in_group(octets)).cause();
+        (cause, n4.n4.memory_needed() - of_one())
+    };
+    assert_eq!(ask(&mut n4, 200), (Cause::NoResourcesAvailable, 0));
+    assert_eq!(ask(&mut n4, 100), (Cause::RequestAccepted, 100));
+    n4.n4.set_short_of_memory(true);
+    assert_eq!(ask(&mut n4, 101), (Cause::NoResourcesAvailable, 100));
+    assert_eq!(ask(&mut n4, 100), (Cause::RequestAccepted, 100));
+    assert_eq!(ask(&mut n4, 50), (Cause::RequestAccepted, 50));
+    n4.n4.set_short_of_memory(false);
+    for (octets, expected) in [(200, 50), (257, 50), (120, 120), (60, 60)] {
+        n4.uses(seid, 1000);
+        let report = n4.next(smf.addr);
+        let answer = SessionReportResponse {
+            group_id: group(octets),
+            ..SessionReportResponse::new(Cause::RequestAccepted)
+        };
+        n4.deliver(smf.addr, &Smf::answer(&report, Some(seid), answer));
+        assert_eq!(n4.n4.memory_needed() - of_one(), expected);
+        let is_refused = n4.has_notice(|it| matches!(it, Notice::InstructionsFailed { .. }));
+        assert_eq!(is_refused, octets > 150);
+        n4.notices.clear();
+    }
+}

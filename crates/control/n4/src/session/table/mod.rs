@@ -56,7 +56,7 @@ pub(crate) struct Sessions {
     free_boxes: Vec<InFlightPlan>,
     waiting_octets: usize,
     /// The memory that all sessions may need.
-    needed: Needed,
+    pub(super) needed: Needed,
     /// The purges in progress, the oldest first.
     pub(super) purges: VecDeque<Purge>,
     /// The number of purges begun, modulo 2^32.
@@ -267,6 +267,7 @@ impl Sessions {
         session.number = self.members.join(session.association, index);
         session.purges_before = self.purges_begun;
         self.needed.add(session.footprint);
+        self.needed.replace_in_n4(0, session.octets());
     }
 
     #[inline]
@@ -334,6 +335,7 @@ impl Sessions {
         self.touch(index);
         self.leave(session.association, session.number);
         self.needed.remove(session.footprint);
+        self.needed.replace_in_n4(session.octets(), 0);
         self.waiting_octets -= session.waiting().map(QueuedWork::octets).sum::<usize>();
         Some(session)
     }
