@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    AdditionalUsageReports, Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId,
+    AdditionalUsageReports, Cause, CreatedPdr, CreatedTrafficEndpoint, Ie, MessageType, NodeId,
     PacketRateStatusReport, SessionDeletionResponse, SessionDeletionResponseFlags,
     SessionEstablishmentRequest, SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr,
     UsageReport,
@@ -345,6 +345,9 @@ impl N4 {
     }
 
     /// The session is removed. Queued usage is added to the response; a report still in flight is indicated (PURU).
+    /// Usage that exceeds one message follows in Session Report Requests (TS 29.244 clause 5.2.2.3.1); until the SMF has
+    /// acknowledged it the session stays as one that has ended. Without these, of a session that was marked for removal
+    /// meanwhile, it is lost.
     pub(super) fn accept_deletion(
         &mut self,
         now: Time,
@@ -367,8 +370,12 @@ impl N4 {
         ));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         self.sessions.free_resources(seid, change);
+        let excess = split_excess(&mut usage_reports, OCTETS_OF_USAGE);
+        let follows = !excess.is_empty() && self.sessions.begin_release(seid);
+        let additional = if follows { self.reports.push_front(seid, excess) } else { None };
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
+            additional_usage_reports: additional,
             load_control_information: status.load,
             overload_control_information: status.overload,
             usage_reports: usage_reports.into(),
@@ -377,9 +384,41 @@ impl N4 {
             ..SessionDeletionResponse::new(cause)
         };
         self.answer(now, key, cp, Some(cause), &response.into());
+        if follows {
+            return self.end_with_reports(now, seid);
+        }
         self.drop_session(now, seid);
     }
 }
+
+/// The most octets of the usage reports of a Session Deletion Response: with its other IEs, of which the packet rate
+/// status reports are the most, it stays below the 65,507 octets of a UDP datagram over IPv4.
+const OCTETS_OF_USAGE: usize = 40_000;
+
+/// Removes the usage reports that need more octets than this. Consecutive reports of one URR are parts of one and stay
+/// together.
+fn split_excess(reports: &mut Vec<UsageReport<'static>>, most: usize) -> Vec<UsageReport<'static>> {
+    // Fewer are short enough.
+    if reports.len() <= USAGES {
+        return Vec::new();
+    }
+    let (mut scratch, mut octets, mut cut, mut before) = (Vec::new(), 0, 0, None);
+    for (at, report) in reports.iter().enumerate() {
+        if before.replace(report.urr_id) != Some(report.urr_id) {
+            cut = at;
+        }
+        scratch.clear();
+        report.encode(&mut scratch);
+        octets += IE_HEADER + scratch.len();
+        if octets > most {
+            return reports.split_off(cut);
+        }
+    }
+    Vec::new()
+}
+
+/// Octets of the type and the length of an IE.
+const IE_HEADER: usize = 4;
 
 /// Removes the usage reports that exceed one message. Consecutive reports of one URR are parts of one and stay
 /// together.

@@ -247,13 +247,26 @@ impl N4 {
         if self.sessions.is_seid_in_purge(seid) || !self.sessions.begin_release(seid) {
             return;
         }
+        self.refuse_waiting(now, seid);
+        self.out.notice(Notice::SessionReleased { session: seid, reason });
+        self.sessions.continue_release(seid, &mut self.out);
+    }
+
+    fn refuse_waiting(&mut self, now: Time, seid: Seid) {
         while let Some(waiting) = self.sessions.next_waiting(seid) {
             if let QueuedWork::Request(request) = waiting {
                 self.refuse_unknown(now, request.key, Some(seid));
             }
         }
-        self.out.notice(Notice::SessionReleased { session: seid, reason });
-        self.sessions.continue_release(seid, &mut self.out);
+    }
+
+    /// The data plane has removed a session whose SMF has deleted it, and receives reports of its usage, which are
+    /// queued.
+    pub(super) fn end_with_reports(&mut self, now: Time, seid: Seid) {
+        self.refuse_waiting(now, seid);
+        if self.sessions.end_release(seid) {
+            self.send_reports(now, seid);
+        }
     }
 
     /// The result of the data plane.

@@ -1,10 +1,13 @@
 //! Limits of session reports in flight and queued.
 
-use causeway_n4::{Config, Limits};
+use std::collections::BTreeSet;
+
+use causeway_model::Capabilities;
+use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::fixture::{Smf, TestN4, config, establishment};
+use crate::fixture::{Got, Smf, TestN4, capabilities, config, establishment, volume_urr};
 
 // Input:  a limit of one outstanding report of an SMF, and reports of three sessions.
 // Output: one at a time, first come first served.
@@ -85,4 +88,85 @@ fn a_retained_session_reports_when_others_go() {
     assert_eq!(n4.next(successor.addr).usage()[0].2, 2);
     n4.pass(Span::from_secs(5));
     assert!(n4.sent.iter().all(|(to, _)| *to == successor.addr));
+}
+
+/// The number of usage reports that are to follow a deletion response.
+fn to_follow(received: &Got) -> usize {
+    let Message::SessionDeletionResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
+    match response.additional_usage_reports {
+        Some(AdditionalUsageReports::Count(count)) => count.into(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The largest PFCP message that a UDP datagram over IPv4 holds.
+const DATAGRAM: usize = 65_507;
+
+/// A session with 2,000 URRs, as `upf.max_pdrs_per_session: 1000` permits.
+fn with_many_urrs() -> (TestN4, Smf, Seid) {
+    let capabilities = Capabilities { max_pdrs_per_session: 1000, ..capabilities() };
+    let (mut n4, mut smf) = (TestN4::with_capabilities(config(), capabilities), Smf::new(10));
+    n4.associate(&mut smf);
+    let seid = n4.establish(&mut smf);
+    for first in [2, 501, 1001, 1501] {
+        let urrs: Vec<_> = (first..=(first - first % 500) + 500).map(volume_urr).collect();
+        let more = SessionModificationRequest { create_urrs: urrs.into(), ..Default::default() };
+        assert_eq!(n4.ask(&mut smf, Some(seid), more).cause(), Cause::RequestAccepted);
+    }
+    (n4, smf, seid)
+}
+
+// Input:  a session with 2,000 URRs is deleted; the SMF repeats the request; then it acknowledges each report.
+// Output: a response that fits into a datagram, with the number of usage reports that follow, and the same again; these follow in
+//         Session Report Requests. Each URR is reported once, nothing is too long, and nothing is left at the end.
+#[test]
+fn usage_that_exceeds_a_deletion_response_follows_it() {
+    let (mut n4, mut smf, seid) = with_many_urrs();
+    let request = n4.send(&mut smf, Some(seid), SessionDeletionRequest::default());
+    let response = n4.next(smf.addr);
+    assert_eq!(
+        (response.kind(), response.cause()),
+        (MessageType::SessionDeletionResponse, Cause::RequestAccepted)
+    );
+    assert!(response.bytes.len() <= DATAGRAM, "{} octets", response.bytes.len());
+    let mut told = response.usage();
+    assert!(told.len() > 300, "{} usage reports", told.len());
+    assert_eq!(told.len() + to_follow(&response), 2000);
+    while told.len() < 2000 {
+        let report = n4.next(smf.addr);
+        assert_eq!(report.kind(), MessageType::SessionReportRequest);
+        told.extend(report.usage());
+        n4.deliver(smf.addr, &Smf::report_response(&report, seid, Cause::RequestAccepted));
+    }
+    assert_eq!(told.iter().map(|usage| usage.0).collect::<BTreeSet<_>>(), (1..=2000).collect());
+    assert!(told.iter().all(|usage| (usage.2, usage.3) == (30, causeway_types::UsageReportTrigger::TERMR)));
+    assert!(!n4.has_notice(|notice| matches!(notice, Notice::ResponseTooLong { .. })));
+    n4.is_quiet();
+    n4.deliver(smf.addr, &request);
+    assert_eq!(n4.next(smf.addr).bytes, response.bytes);
+    assert_eq!((n4.rest().sessions, n4.rest().unanswered_requests), (0, 0));
+}
+
+// Input:  the same, and while its reports are in flight the SMF asks for the session again, and establishes another one with its
+//         CP F-SEID.
+// Output: there is no such session; the other one is established, and stays when the reports are acknowledged.
+#[test]
+fn a_deleted_session_with_reports_is_gone_for_its_smf() {
+    let (mut n4, mut smf, seid) = with_many_urrs();
+    n4.send(&mut smf, Some(seid), SessionDeletionRequest::default());
+    let mut told = n4.next(smf.addr).usage().len();
+    let again = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(again.cause(), Cause::SessionContextNotFound);
+    smf.next_seid = 0;
+    let other = n4.establish(&mut smf);
+    while told < 2000 {
+        let report = n4.next(smf.addr);
+        told += report.usage().len();
+        n4.deliver(smf.addr, &Smf::report_response(&report, seid, Cause::RequestAccepted));
+    }
+    assert_eq!(n4.rest().sessions, 1);
+    let cause = n4.ask(&mut smf, Some(other), SessionDeletionRequest::default()).cause();
+    assert_eq!((cause, n4.rest().sessions), (Cause::RequestAccepted, 0));
 }

@@ -15,9 +15,16 @@ use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
 use crate::{Change, ProfiledRules, SessionRules};
 
+/// The most Packet Rate Status Report IEs of a message: about 30 octets each, to leave space for others.
+const MOST_PACKET_RATES: usize = 512;
+
 /// The Packet Rate Status Report IEs of a modification or deletion response.
 pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatusReport<'static>> {
-    reports.iter().map(|report| PacketRateStatusReport::new(report.qer, status_ie(&report.status))).collect()
+    reports
+        .iter()
+        .take(MOST_PACKET_RATES)
+        .map(|report| PacketRateStatusReport::new(report.qer, status_ie(&report.status)))
+        .collect()
 }
 
 impl Change {
