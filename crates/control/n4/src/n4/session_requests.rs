@@ -254,6 +254,7 @@ impl N4 {
         let held = session.association();
         let membership = SessionSets::after(session.membership(), request)?;
         let more_for_sets = self.more_for_sets(seid, membership.as_ref());
+        let names_sets = membership.is_some();
         let node = request.node_id.as_ref().map(|node| node.to_owned());
         let named = (request.cp_f_seid, node.as_ref());
         let takeover = self.sessions.takeover(key, seid, named, membership, &self.associations)?;
@@ -279,7 +280,10 @@ impl N4 {
             return Err(refusal);
         }
         self.sessions.set_footprint(seid, before.or(after));
-        self.sessions.cache_transition(seid, body, &change);
+        // The session sets are in no template.
+        if !names_sets {
+            self.sessions.cache_transition(seid, body, &change);
+        }
         self.submit_modification(seid, key, takeover, change.into());
         Ok(())
     }

@@ -346,3 +346,16 @@ fn session_sets_come_as_long_as_there_is_memory() {
         n4.notices.clear();
     }
 }
+
+// Input:  service requests of five sessions with one message template, each with the same Group ID.
+// Output: every session is in the group: its octets count for each.
+#[test]
+fn session_sets_are_taken_whatever_template_is_known() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let seids: Vec<_> = (0..5).map(|_| n4.establish(&mut smf)).collect();
+    for (count, seid) in (1..).zip(seids) {
+        let request = SessionModificationRequest { group_id: group(10), ..activation(9) };
+        assert_eq!(n4.ask(&mut smf, Some(seid), request).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.n4.memory_needed(), 5 * of_one() + count * 10);
+    }
+}
