@@ -93,8 +93,9 @@ impl Resolver<'_, '_, '_> {
 
     /// The PDI that replaces `current`. No tunnel is chosen: CHOOSE stands for the existing one.
     ///
-    /// A PDI with neither a tunnel nor a UE address nor a traffic endpoint could match no packet, so the existing
-    /// ones are kept: SMFs send the flow descriptions alone if only these change.
+    /// A PDI with neither a tunnel nor a UE address nor a traffic endpoint could match no packet. SMFs send the flow
+    /// descriptions alone if only these change: all that says where the packets come from is kept, with the Network
+    /// Instance and the QFIs unless the PDI contains others.
     pub(super) fn update(
         &mut self,
         mut draft: PdiDraft,
@@ -110,6 +111,8 @@ impl Resolver<'_, '_, '_> {
         let tunnel = match draft.tunnel {
             None if draft.is_unrelated_to_session() => {
                 let (ue, routes, further) = (current.ue, current.routes.clone(), current.further);
+                draft.network_instance = draft.network_instance.or_else(|| current.network_instance.clone());
+                draft.qfis = if draft.qfis.is_empty() { current.qfis } else { draft.qfis };
                 return Ok(Pdi { ue, routes, further, ..pdi(draft, filters, current.tunnel) });
             }
             None => None,

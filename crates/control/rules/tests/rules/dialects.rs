@@ -220,6 +220,39 @@ fn a_flow_description_is_added_by_modification() {
     assert_eq!(upf.resources.tunnels.in_use(), 1);
 }
 
+// Input:  a PDR with a Network Instance and a QFI; a modification adds a flow description, with source interface and flow alone; another
+//         one has another QFI beside it.
+// Output: the PDR keeps both, as its tunnel and its UE address; it gets the other QFI.
+#[test]
+fn an_added_flow_description_leaves_network_and_qfis() {
+    let qfi = |qfi| causeway_types::Qfi::from_low_bits(qfi);
+    let mut first = uplink(1, 1);
+    first.pdi.network_instance = Some(NetworkInstance::text("internet"));
+    first.pdi.qfis = [qfi(5)].into();
+    let fars = vec![to_internet(1), to_gnb(2, 0x100)];
+    let mut upf = Upf::with(establishment(vec![first, downlink(2, 2)], fars));
+    let text = Octets::from("permit out 6 from 192.0.2.0/24 80,443 to assigned");
+    let filter = SdfFilter { flow_description: Some(text), ..SdfFilter::default() };
+    let updated = |id, source, qfis: Vec<_>| {
+        let mut update = update_pdr(id);
+        update.pdi = Some(Pdi { sdf_filters: [filter].into(), qfis: qfis.into(), ..Pdi::new(source) });
+        update
+    };
+    for (qfis, expected) in [(vec![], qfi(5)), (vec![qfi(7)], qfi(7)), (vec![], qfi(7))] {
+        let updates = [updated(1, SourceInterface::Access, qfis), updated(2, SourceInterface::Core, vec![])];
+        let before = upf.session.rules().clone();
+        let request = SessionModificationRequest { update_pdrs: updates.into(), ..modification() };
+        let change = upf.modify(request).unwrap();
+        for id in [PdrId(1), PdrId(2)] {
+            let (pdi, before) = (&change.session.rules().pdrs[&id].pdi, &before.pdrs[&id].pdi);
+            assert_eq!((pdi.tunnel, pdi.ue, pdi.filters.len()), (before.tunnel, before.ue, 1));
+            assert_eq!(pdi.network_instance.as_ref().unwrap().as_str(), "internet");
+        }
+        assert_eq!(change.session.rules().pdrs[&PdrId(1)].pdi.qfis, [expected].into_iter().collect());
+        upf.keep(change);
+    }
+}
+
 // Input:  the same PDI in two PDRs of different precedence; a PDR with neither QER nor URR.
 // Output: accepted.
 #[test]
