@@ -139,10 +139,13 @@ impl Daemon {
     }
 
     /// Waits until the sessions of an earlier primary are in the data plane.
-    pub(crate) async fn restored(&mut self) {
-        if let Some(restored) = self.restored.take() {
-            // Without a sender there are none, or the daemon has ended.
-            let _ = restored.await;
+    pub(crate) fn restored(&mut self) -> impl Future<Output = ()> + use<> {
+        let restored = self.restored.take();
+        async {
+            if let Some(restored) = restored {
+                // Without a sender there are none, or the daemon has ended.
+                let _ = restored.await;
+            }
         }
     }
 

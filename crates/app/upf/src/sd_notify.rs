@@ -28,6 +28,13 @@ impl SdNotifier {
         self.watchdog.filter(|_| self.socket.is_some())
     }
 
+    /// Says that the process works, unless a thread of it has not responded for so long that half of the interval is over.
+    pub(crate) fn alive(&self, unresponsive: Duration) {
+        if self.watchdog().is_some_and(|patience| unresponsive < patience / 2) {
+            self.notify("WATCHDOG=1");
+        }
+    }
+
     /// Sends a notification without blocking; it is lost if the manager does not read.
     pub(crate) fn notify(&self, what: &str) {
         if let Some(socket) = &self.socket {

@@ -102,10 +102,8 @@ pub fn run_in_chain(
     runtime.block_on(async {
         loop {
             notifier.notify("STATUS=not the primary of the chain");
-            tokio::select! {
-                () = member.primary() => {}
-                _ = signals.terminate.recv() => return Ok(Totals::default()),
-                _ = signals.interrupt.recv() => return Ok(Totals::default()),
+            if until_primary(&mut member, &mut signals, &notifier).await.is_break() {
+                return Ok(Totals::default());
             }
             let Some(head) = member.head() else { continue };
             notifier.notify("STATUS=primary of the chain");
@@ -115,6 +113,26 @@ pub fn run_in_chain(
             }
         }
     })
+}
+
+/// Waits until this member is the primary. `Break`: a signal ended it.
+async fn until_primary(
+    member: &mut ChainMember,
+    signals: &mut Signals,
+    notifier: &SdNotifier,
+) -> ControlFlow<()> {
+    let mut alive = notifier.watchdog().map(|patience| interval(patience / 3));
+    loop {
+        tokio::select! {
+            () = member.primary() => return ControlFlow::Continue(()),
+            () = next(&mut alive) => notifier.alive(member.unresponsive()),
+            _ = signals.terminate.recv() => break,
+            _ = signals.interrupt.recv() => break,
+        }
+    }
+    info!("stopping; this member is not the primary of the chain");
+    notifier.notify("STOPPING=1");
+    ControlFlow::Break(())
 }
 
 /// Runs the daemon of the primary. `None`: the member is not the primary any more.
@@ -127,18 +145,20 @@ async fn be_primary(
 ) -> Result<Option<Totals>, ServiceError> {
     let since = head.since;
     let mut daemon = Daemon::start_in_chain(config, head).map_err(ServiceError::Start)?;
-    daemon.restored().await;
-    // Only now packets arrive: each finds its session.
-    let addresses = ServiceAddresses::take(&config.upf.chain).map_err(|source| {
-        ServiceError::Start(StartError::Port { key: "upf.chain.address".into(), source })
-    })?;
-    info!("chain: the service addresses are here after {} ms", since.elapsed().as_millis());
-    let announcing = async {
+    let restored = daemon.restored();
+    let addresses = async {
+        restored.await;
+        // Only now packets arrive: each finds its session.
+        let addresses = match ServiceAddresses::take(&config.upf.chain) {
+            Ok(addresses) => addresses,
+            Err(source) => return StartError::Port { key: "upf.chain.address".into(), source },
+        };
+        info!("chain: the service addresses are here after {} ms", since.elapsed().as_millis());
         for _ in 0..ANNOUNCEMENTS {
             addresses.announce();
             tokio::time::sleep(APART).await;
         }
-        std::future::pending::<()>().await;
+        std::future::pending().await
     };
     let view = member.view();
     let has_standby = || view.status().members.len() > 1;
@@ -146,9 +166,9 @@ async fn be_primary(
         end = until_end_in_chain(daemon, signals, notifier, owner, has_standby) => {
             end.map(Some).map_err(ServiceError::Run)
         }
-        // Dropping the daemon stops it, and the addresses go with this scope.
+        // Dropping the daemon stops it, and the addresses go after it.
         () = member.replaced() => Ok(None),
-        () = announcing => Ok(None),
+        error = addresses => Err(ServiceError::Start(error)),
     }
 }
 
@@ -228,10 +248,7 @@ async fn until_end_in_chain(
         tokio::select! {
             end = daemon.ended() => return end,
             () = next(&mut alive) => {
-                // A thread that does not respond has half of the interval left.
-                if notifier.watchdog().is_some_and(|patience| daemon.longest_unresponsive() < patience / 2) {
-                    notifier.notify("WATCHDOG=1");
-                }
+                notifier.alive(daemon.longest_unresponsive());
                 continue;
             }
             _ = hang_up.recv() => {

@@ -177,6 +177,8 @@ pub struct ChainMember {
 struct Shared {
     status: Mutex<ChainStatus>,
     takeover: Mutex<Option<Takeover>>,
+    /// When the thread of the member looked at what is due.
+    looked: Mutex<Option<Instant>>,
     /// Changes that were made, and acknowledged.
     made: AtomicU64,
     acknowledged: AtomicU64,
@@ -334,6 +336,11 @@ impl ChainMember {
         let _ = self.events.send(Event::Stopped);
     }
 
+    /// For how long the thread of the member has not looked at what is due.
+    pub(crate) fn unresponsive(&self) -> Duration {
+        lock(&self.shared.looked).map_or(Duration::ZERO, |looked| looked.elapsed())
+    }
+
     /// The state of the member.
     pub(crate) fn view(&self) -> ChainView {
         ChainView(Arc::clone(&self.shared))
@@ -455,6 +462,7 @@ impl State {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if ticked.elapsed() >= TICK {
+                *lock(&self.shared.looked) = Some(Instant::now());
                 self.tick();
                 ticked = Instant::now();
             }

@@ -212,6 +212,34 @@ fn a_primary_that_is_cut_off_stops() {
     });
 }
 
+// Input:  a service manager of the standby that wants to hear every half second that it is alive; then the primary is killed.
+// Output: it hears so again and again from the standby, and from the primary that the standby becomes.
+#[test]
+fn the_service_manager_of_a_standby_hears_that_it_is_alive() {
+    in_namespace("the_service_manager_of_a_standby_hears_that_it_is_alive", || {
+        let mut network = Network::new();
+        network.start_member(1);
+        until("a primary", || network.has_primary());
+        let manager = network.manager(2);
+        let hear = || {
+            let mut octets = [0; 64];
+            let len = manager.recv(&mut octets).expect("to be told in time");
+            String::from_utf8(octets[..len].to_vec()).unwrap()
+        };
+        network.start_member(2);
+        while hear() != "STATUS=not the primary of the chain" {}
+        network.await_standby();
+        for _ in 0..4 {
+            assert_eq!(hear(), "WATCHDOG=1");
+        }
+        network.kill(1);
+        while hear() != "STATUS=primary of the chain" {}
+        for _ in 0..4 {
+            assert_eq!(hear(), "WATCHDOG=1");
+        }
+    });
+}
+
 // Input:  a member of another UE pool.
 // Output: the coordinator does not take it, and the log says so; the chain goes on without it.
 #[test]

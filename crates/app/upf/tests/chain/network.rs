@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -111,6 +112,17 @@ impl Network {
         fs::read_to_string(self.log_file(node)).unwrap_or_default()
     }
 
+    fn notify_socket(&self, node: u8) -> PathBuf {
+        self.folder.path().join(format!("member-{node}.notify"))
+    }
+
+    /// The socket of a service manager for a member that is started later. It wants to hear every half second that the member is alive.
+    pub(crate) fn manager(&self, node: u8) -> UnixDatagram {
+        let manager = UnixDatagram::bind(self.notify_socket(node)).unwrap();
+        manager.set_read_timeout(Some(PATIENCE)).unwrap();
+        manager
+    }
+
     pub(crate) fn start_member(&mut self, node: u8) {
         self.start_member_with(node, "10.45.0.0/16");
     }
@@ -129,14 +141,12 @@ impl Network {
         );
         fs::write(&file, text).unwrap();
         let log = File::options().create(true).append(true).open(self.log_file(node)).unwrap();
-        let child = self
-            .inside(node, std::env::current_exe().unwrap().to_str().unwrap())
-            .args(["--exact", "process", "--nocapture"])
-            .env(MEMBER, file)
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let mut command = self.inside(node, std::env::current_exe().unwrap().to_str().unwrap());
+        command.args(["--exact", "process", "--nocapture"]).env(MEMBER, file);
+        if self.notify_socket(node).exists() {
+            command.env("NOTIFY_SOCKET", self.notify_socket(node)).env("WATCHDOG_USEC", "500000");
+        }
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         self.members.insert(node, Process(child));
     }
 
