@@ -241,7 +241,7 @@ impl Daemon {
             info!("packet thread{which} {schedule}");
         }
         announce(config, &node, &pfcp, &management);
-        let smfs = open::smf_networks(&config.upf.pfcp, &pfcp);
+        let smfs = open::smf_networks(&config.upf, &pfcp);
         warn_unrestricted_smfs(config, &pfcp);
         let control_watch = ControlWatch::default();
         let watched = std::iter::once(control_watch.watched()).chain(worker.watched());
@@ -351,7 +351,7 @@ impl Daemon {
         }
         let access = ManagementControl::prepare(&next.management)
             .map_err(|(key, error)| ReloadError::Refused { key, why: error.to_string() })?;
-        let smfs = open::smf_networks(&next.pfcp, &self.n4_addresses);
+        let smfs = open::smf_networks(&next, &self.n4_addresses);
         let neighbours = open::neighbours(&next);
         let next = Arc::new(next);
         if old.session != next.session {
@@ -501,7 +501,8 @@ fn warn_unrestricted_smfs(config: &Config, pfcp: &[SocketAddr]) {
     if !config.upf.pfcp.allow.is_empty() || pfcp.iter().all(|n4| n4.ip().is_loopback()) {
         return;
     }
-    let nets: Vec<String> = open::connected(pfcp).iter().map(ToString::to_string).collect();
+    let nets: Vec<String> =
+        open::connected(&config.upf.chain, pfcp).iter().map(ToString::to_string).collect();
     let who = if nets.is_empty() { "no network".to_owned() } else { nets.join(", ") };
     warn!("upf.pfcp.allow is not set: any host of {who} may act as an SMF; list the SMFs there");
 }

@@ -30,7 +30,7 @@ fn configurations(page: &str) -> Vec<String> {
         .collect()
 }
 
-// Input:  the configurations of the Debian package, the container image and the Compose files, and those in the guides.
+// Input:  the configurations of the Debian package, the container image and the Compose files, and those in the guides and of a chain.
 // Output: `causeway config check` accepts each; a guide about the UPF has one.
 #[test]
 fn every_delivered_configuration_is_accepted() {
@@ -39,8 +39,8 @@ fn every_delivered_configuration_is_accepted() {
         accepts(&packaging.join(file));
     }
     let mut found = 0;
-    for page in fs::read_dir(repository().join("docs/guides")).unwrap() {
-        let page = page.unwrap().path();
+    let guides = fs::read_dir(repository().join("docs/guides")).unwrap().map(|page| page.unwrap().path());
+    for page in guides.chain([repository().join("docs/chain.md")]) {
         // The values of the chart are no configuration.
         if page.file_name().is_some_and(|name| name == "containers.md") {
             continue;
@@ -57,5 +57,5 @@ fn every_delivered_configuration_is_accepted() {
             found += 1;
         }
     }
-    assert!(found >= 7, "{found}");
+    assert!(found >= 8, "{found}");
 }

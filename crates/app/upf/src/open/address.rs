@@ -6,7 +6,7 @@ use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
 use causeway_types::{DualIp, IpNet};
 
-use crate::config::Pfcp;
+use crate::config::{Chain, Pfcp, Upf};
 use crate::error::StartError;
 
 /// The addresses of an item of a `server` list: its address, or all addresses of its interface.
@@ -93,24 +93,36 @@ pub(crate) fn told_n4_address(pfcp: &Pfcp) -> Result<DualIp, StartError> {
 
 /// The networks that may set up associations: the configured SMFs and allowed networks; if there are none, loopback and
 /// the networks of the interfaces that have these N4 addresses.
-pub(crate) fn smf_networks(pfcp: &Pfcp, n4: &[SocketAddr]) -> Vec<IpNet> {
+pub(crate) fn smf_networks(upf: &Upf, n4: &[SocketAddr]) -> Vec<IpNet> {
+    let pfcp = &upf.pfcp;
     let mut all: Vec<IpNet> = pfcp.client.smf.iter().map(|smf| IpNet::from(smf.address)).collect();
     all.extend(pfcp.smf.iter().flat_map(|smf| &smf.address));
     if pfcp.allow.is_empty() {
         let loopback = [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)];
         all.extend(loopback.into_iter().filter_map(|(ip, len)| IpNet::new(ip, len).ok()));
-        all.extend(connected(n4));
+        all.extend(connected(&upf.chain, n4));
     }
     all.extend(&pfcp.allow);
     all
 }
 
-/// The networks of the interfaces that have these addresses; none if they cannot be read.
-pub(crate) fn connected(n4: &[SocketAddr]) -> Vec<IpNet> {
-    let listed = Netlink::open().and_then(|mut netlink| netlink.addresses());
-    let addresses = listed.unwrap_or_default();
-    let is_ours = |net: &IpNet| n4.iter().any(|n4| n4.ip() == net.addr());
-    let links: Vec<u32> = addresses.iter().filter(|(_, net)| is_ours(net)).map(|(link, _)| *link).collect();
+/// The networks of the interfaces that have these addresses; none if they cannot be read. Service addresses of a chain count as those of the
+/// interfaces that announce them, whether or not this host has them.
+pub(crate) fn connected(chain: &Chain, n4: &[SocketAddr]) -> Vec<IpNet> {
+    let (of_service, own): (Vec<IpAddr>, Vec<IpAddr>) =
+        n4.iter().map(SocketAddr::ip).partition(|ip| chain.has(*ip));
+    let announcing: &[String] = if of_service.is_empty() { &[] } else { &chain.dev };
+    let read = || {
+        let mut netlink = Netlink::open()?;
+        let mut links = Vec::new();
+        for name in announcing {
+            links.extend(netlink.link(name)?.map(|link| link.index));
+        }
+        Ok::<_, PortError>((links, netlink.addresses()?))
+    };
+    let (mut links, addresses) = read().unwrap_or_default();
+    let is_ours = |net: &IpNet| own.contains(&net.addr());
+    links.extend(addresses.iter().filter(|(_, net)| is_ours(net)).map(|(link, _)| *link));
     let of_links = addresses.into_iter().filter(|(link, _)| links.contains(link));
     let mut nets: Vec<IpNet> =
         of_links.map(|(_, net)| net.trunc()).filter(|net| !net.addr().is_loopback()).collect();

@@ -34,9 +34,9 @@ fn traffic_passes(gnb: &Gnb, server: &Server, uplink: Teid) {
     });
 }
 
-// Input:  a session with packets in both directions; the primary is killed; later the member that took over, after the first has returned. Then
+// Input:  no `pfcp.allow`; a session with packets in both directions; the primary is killed; later the member that took over, after the first has returned. Then
 //         the session is modified and deleted.
-// Output: packets pass again each time, with no word to the SMF; the Recovery Time Stamp stays; the SMF repeats nothing.
+// Output: the SMF, in the network of `chain.dev`, is accepted; packets pass again each time, with no word to the SMF; the Recovery Time Stamp stays; the SMF repeats nothing.
 #[test]
 fn a_session_outlives_the_primary() {
     in_namespace("a_session_outlives_the_primary", || {

@@ -132,7 +132,7 @@ impl Network {
         let (own, other) = (10 + node, 13 - node);
         let gateway = pool.replace("0.0/16", "0.1");
         let text = format!(
-            "upf:\n  pfcp: {{server: [{{address: {SERVICE}}}], allow: {SMF}, request_port: learnt}}\n  \
+            "upf:\n  pfcp: {{server: [{{address: {SERVICE}}}], request_port: learnt}}\n  \
              gtpu: {{server: [{{address: {SERVICE}}}]}}\n  session: [{{subnet: {pool}, gateway: {gateway}}}]\n  \
              metrics: {{server: [{{address: 10.0.0.{own}}}]}}\n  \
              chain: {{member: {node}, listen: 10.0.0.{own}, peer: 10.0.0.{other}, coordinator: 10.0.0.1, \
