@@ -149,6 +149,11 @@ impl Daemon {
         }
     }
 
+    /// The configuration in force, also after the end.
+    pub(crate) fn in_force(&self) -> watch::Receiver<Arc<Upf>> {
+        self.in_force.clone()
+    }
+
     /// Starts with packet ports that the caller opened, one set for each worker: for example [`open::gtpu_ports`] with
     /// a memory port as data network.
     ///

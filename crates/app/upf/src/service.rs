@@ -14,7 +14,7 @@ use crate::chain::{ANNOUNCEMENTS, APART, ChainHead, ChainMember, ServiceAddresse
 use crate::config::{Config, ConfigError, ConfigErrors, Level, Origin, Problem, Reloaded, Upf};
 use crate::daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
 use crate::error::{ReloadError, RunError, StartError};
-use crate::open::first_missing;
+use crate::open::{ManagementControl, first_missing};
 use crate::sd_notify::SdNotifier;
 
 /// A failure of the service.
@@ -99,15 +99,16 @@ pub fn run_in_chain(
     }
     // A standby is a service that works.
     notifier.notify("READY=1");
+    let mut kept = KeptConfig { start: config.upf.clone(), config: config.clone() };
     runtime.block_on(async {
         loop {
             notifier.notify("STATUS=not the primary of the chain");
-            if until_primary(&mut member, &mut signals, &notifier).await.is_break() {
+            if until_primary(&mut member, &mut kept, (&mut signals, &notifier), owner).await.is_break() {
                 return Ok(Totals::default());
             }
             let Some(head) = member.head() else { continue };
             notifier.notify("STATUS=primary of the chain");
-            match be_primary(config, &mut member, head, (&mut signals, &notifier), owner).await? {
+            match be_primary(&mut kept, &mut member, head, (&mut signals, &notifier), owner).await? {
                 Some(totals) => return Ok(totals),
                 None => member.stopped(),
             }
@@ -115,19 +116,37 @@ pub fn run_in_chain(
     })
 }
 
+/// The configuration of a member of a chain, with which it starts the daemon when it is the primary.
+struct KeptConfig {
+    /// That of the start of the process.
+    start: Upf,
+    /// That of the last reload.
+    config: Config,
+}
+
 /// Waits until this member is the primary. `Break`: a signal ended it.
 async fn until_primary(
     member: &mut ChainMember,
-    signals: &mut Signals,
-    notifier: &SdNotifier,
+    kept: &mut KeptConfig,
+    (signals, notifier): (&mut Signals, &SdNotifier),
+    owner: &mut impl Owner,
 ) -> ControlFlow<()> {
+    let Signals { terminate, interrupt, hang_up, user: [user1, user2] } = signals;
     let mut alive = notifier.watchdog().map(|patience| interval(patience / 3));
     loop {
         tokio::select! {
             () = member.primary() => return ControlFlow::Continue(()),
             () = next(&mut alive) => notifier.alive(member.unresponsive()),
-            _ = signals.terminate.recv() => break,
-            _ = signals.interrupt.recv() => break,
+            _ = hang_up.recv() => {
+                notifier.notify("RELOADING=1");
+                // Its errors are in the log.
+                let _ = reload_for_later(kept, owner);
+                notifier.notify("READY=1");
+            }
+            _ = user1.recv() => ignored("SIGUSR1"),
+            _ = user2.recv() => ignored("SIGUSR2"),
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
         }
     }
     info!("stopping; this member is not the primary of the chain");
@@ -137,19 +156,20 @@ async fn until_primary(
 
 /// Runs the daemon of the primary. `None`: the member is not the primary any more.
 async fn be_primary(
-    config: &Config,
+    kept: &mut KeptConfig,
     member: &mut ChainMember,
     head: ChainHead,
     (signals, notifier): (&mut Signals, &SdNotifier),
     owner: &mut impl Owner,
 ) -> Result<Option<Totals>, ServiceError> {
     let since = head.since;
-    let mut daemon = Daemon::start_in_chain(config, head).map_err(ServiceError::Start)?;
-    let restored = daemon.restored();
-    let addresses = async {
+    let mut daemon = Daemon::start_in_chain(&kept.config, head).map_err(ServiceError::Start)?;
+    let (restored, in_force) = (daemon.restored(), daemon.in_force());
+    let chain = kept.config.upf.chain.clone();
+    let addresses = async move {
         restored.await;
         // Only now packets arrive: each finds its session.
-        let addresses = match ServiceAddresses::take(&config.upf.chain) {
+        let addresses = match ServiceAddresses::take(&chain) {
             Ok(addresses) => addresses,
             Err(source) => return StartError::Port { key: "upf.chain.address".into(), source },
         };
@@ -162,14 +182,16 @@ async fn be_primary(
     };
     let view = member.view();
     let has_standby = || view.status().members.len() > 1;
-    tokio::select! {
+    let end = tokio::select! {
         end = until_end_in_chain(daemon, signals, notifier, owner, has_standby) => {
             end.map(Some).map_err(ServiceError::Run)
         }
         // Dropping the daemon stops it, and the addresses go after it.
         () = member.replaced() => Ok(None),
         error = addresses => Err(ServiceError::Start(error)),
-    }
+    };
+    kept.config.upf = Upf::clone(&in_force.borrow());
+    end
 }
 
 /// How often the host is asked for what is missing.
@@ -300,24 +322,50 @@ async fn until_end_in_chain(
 async fn reload(daemon: &Daemon, owner: &mut impl Owner) -> Result<Reloaded, ConfigErrors> {
     let loaded = async {
         let config = owner.load()?;
-        let reloaded = match daemon.reload(config.upf).await {
-            Ok(reloaded) => reloaded,
-            Err(ReloadError::Ended) => Reloaded::default(),
-            Err(ReloadError::Refused { key, why }) => {
-                let (origin, problem) = (owner.origin(key), Problem::NotInForce(why));
-                return Err(ConfigErrors(vec![ConfigError { origin, key: key.to_owned(), problem }]));
-            }
-        };
-        Ok((config.logger, reloaded))
+        match daemon.reload(config.upf).await {
+            Ok(reloaded) => Ok((config.logger.level, reloaded)),
+            Err(ReloadError::Ended) => Ok((config.logger.level, Reloaded::default())),
+            Err(ReloadError::Refused { key, why }) => Err(refused(owner, key, why)),
+        }
     };
-    let (logger, reloaded) = loaded.await.inspect_err(|errors: &ConfigErrors| {
+    let loaded = loaded.await;
+    finish_reload(loaded, owner, "")
+}
+
+/// As [`reload`] at a member of a chain that is not the primary: its daemon starts with the result.
+fn reload_for_later(kept: &mut KeptConfig, owner: &mut impl Owner) -> Result<Reloaded, ConfigErrors> {
+    let KeptConfig { start, config } = kept;
+    let loaded = owner.load().and_then(|loaded| {
+        let next = config.upf.with_live_keys(&loaded.upf, start);
+        if let Err((key, why)) = ManagementControl::prepare(&next.management) {
+            return Err(refused(owner, key, why.to_string()));
+        }
+        let reloaded = Reloaded::new(&config.upf, &next, &loaded.upf);
+        config.upf = next;
+        Ok((loaded.logger.level, reloaded))
+    });
+    finish_reload(loaded, owner, " when this member is the primary")
+}
+
+fn refused(owner: &impl Owner, key: &str, why: String) -> ConfigErrors {
+    let (origin, problem) = (owner.origin(key), Problem::NotInForce(why));
+    ConfigErrors(vec![ConfigError { origin, key: key.to_owned(), problem }])
+}
+
+/// Says what became of a reload. `when`: what has changed is in force then.
+fn finish_reload(
+    loaded: Result<(Level, Reloaded), ConfigErrors>,
+    owner: &mut impl Owner,
+    when: &str,
+) -> Result<Reloaded, ConfigErrors> {
+    let (level, reloaded) = loaded.inspect_err(|errors| {
         for error in &errors.0 {
             warn!("the configuration in force stays: {error}");
         }
     })?;
-    owner.set_log_level(logger.level);
+    owner.set_log_level(level);
     let applied = if reloaded.applied.is_empty() { "no key".into() } else { reloaded.applied.join(", ") };
-    info!("configuration reloaded: log level is {}; changed: {applied}", logger.level.word());
+    info!("configuration reloaded: log level is {}; changed{when}: {applied}", level.word());
     if !reloaded.at_restart.is_empty() {
         warn!("changed, in force after a restart: {}", reloaded.at_restart.join(", "));
     }

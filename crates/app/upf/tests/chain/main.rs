@@ -240,7 +240,37 @@ fn the_service_manager_of_a_standby_hears_that_it_is_alive() {
     });
 }
 
-// Input:  a member of another UE pool.
+// Input:  standby and primary reload a file with a new forwarding policy; a session with this policy is established; the primary is killed.
+// Output: the standby says what it will start with; the session is there, and another one with the policy is accepted.
+#[test]
+fn a_standby_takes_over_with_what_it_has_reloaded() {
+    in_namespace("a_standby_takes_over_with_what_it_has_reloaded", || {
+        let mut network = Network::new();
+        network.start_member(1);
+        network.start_member(2);
+        network.await_standby();
+        let mut smf = network.smf();
+        assert!(smf.associate().is_accepted());
+        let (primary, steered) = (network.primary(), |last| Ipv4Addr::new(10, 45, 0, last));
+        assert!(smf.try_establish_steered(steered(3), "gold").is_err());
+        let policy = "forwarding_policy: [{name: gold, dscp: 46}]";
+        for node in [3 - primary, primary] {
+            network.reload(node, policy);
+        }
+        let log = network.log(3 - primary);
+        assert!(
+            log.contains("changed when this member is the primary: upf.forwarding_policy[].name"),
+            "{log}"
+        );
+        let session = smf.try_establish_steered(steered(3), "gold").unwrap();
+        network.kill(primary);
+        network.await_primary();
+        smf.forward(session, downlink(), GNB);
+        assert!(smf.try_establish_steered(steered(4), "gold").is_ok());
+    });
+}
+
+// Input:  a member of another Node ID.
 // Output: the coordinator does not take it, and the log says so; the chain goes on without it.
 #[test]
 fn a_member_with_another_configuration_is_not_taken() {
@@ -250,7 +280,7 @@ fn a_member_with_another_configuration_is_not_taken() {
         let mut smf = network.smf();
         until("the association", || network.has_primary());
         assert!(smf.associate().is_accepted());
-        network.start_member_with(2, "10.46.0.0/16");
+        network.start_member_with(2, "node_id: other.example");
         until("the refusal in the log", || network.log(2).contains("configuration is not that of the chain"));
         let session = smf.establish_forwarding(UE, downlink(), GNB);
         smf.delete(session);

@@ -124,22 +124,36 @@ impl Network {
     }
 
     pub(crate) fn start_member(&mut self, node: u8) {
-        self.start_member_with(node, "10.45.0.0/16");
+        self.start_member_with(node, "");
     }
 
-    pub(crate) fn start_member_with(&mut self, node: u8, pool: &str) {
+    /// Writes the configuration file of a member, with further keys of `upf`.
+    pub(crate) fn configure(&self, node: u8, keys: &str) -> PathBuf {
         let file = self.folder.path().join(format!("member-{node}.yaml"));
         let (own, other) = (10 + node, 13 - node);
-        let gateway = pool.replace("0.0/16", "0.1");
         let text = format!(
             "upf:\n  pfcp: {{server: [{{address: {SERVICE}}}], request_port: learnt}}\n  \
-             gtpu: {{server: [{{address: {SERVICE}}}]}}\n  session: [{{subnet: {pool}, gateway: {gateway}}}]\n  \
+             gtpu: {{server: [{{address: {SERVICE}}}]}}\n  \
+             session: [{{subnet: 10.45.0.0/16, gateway: 10.45.0.1}}]\n  \
              metrics: {{server: [{{address: 10.0.0.{own}}}]}}\n  \
              chain: {{member: {node}, listen: 10.0.0.{own}, peer: 10.0.0.{other}, coordinator: 10.0.0.1, \
-             address: {SERVICE}, dev: eth0, timeout: {}s, usage_interval: 100ms}}\n",
+             address: {SERVICE}, dev: eth0, timeout: {}s, usage_interval: 100ms}}\n  {keys}\n",
             self.silence
         );
         fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// Has a running member read this configuration.
+    pub(crate) fn reload(&self, node: u8, keys: &str) {
+        self.configure(node, keys);
+        let pid = self.members[&node].0.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+        until("the reload in the log", || self.log(node).contains("configuration reloaded"));
+    }
+
+    pub(crate) fn start_member_with(&mut self, node: u8, keys: &str) {
+        let file = self.configure(node, keys);
         let log = File::options().create(true).append(true).open(self.log_file(node)).unwrap();
         let mut command = self.inside(node, std::env::current_exe().unwrap().to_str().unwrap());
         command.args(["--exact", "process", "--nocapture"]).env(MEMBER, file);

@@ -1,7 +1,7 @@
 //! What this program is as a child: a member of the chain, or its coordinator.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use causeway_upf::chain::{ChainMember, coordinate};
@@ -15,15 +15,16 @@ pub(crate) const COORDINATOR: &str = "CAUSEWAY_TEST_CHAIN_COORDINATOR";
 /// The silence after which a member has failed for it, in seconds.
 pub(crate) const SILENCE: &str = "CAUSEWAY_TEST_CHAIN_SILENCE";
 
-struct Unchanging;
+/// A member whose configuration is in this file.
+struct OfFile(PathBuf);
 
-impl Owner for Unchanging {
+impl Owner for OfFile {
     fn load(&mut self) -> Result<Config, ConfigErrors> {
-        Ok(Config::default())
+        Config::load(Some(&self.0), &Overrides::default())
     }
 
-    fn origin(&self, _: &str) -> Origin {
-        Origin::Default
+    fn origin(&self, key: &str) -> Origin {
+        Config::origin(Some(&self.0), &Overrides::default(), key)
     }
 
     fn set_log_level(&mut self, _: Level) {}
@@ -32,10 +33,11 @@ impl Owner for Unchanging {
 /// Runs as the environment says, until it is killed.
 pub(crate) fn run() {
     if let Ok(file) = std::env::var(MEMBER) {
-        let config = Config::load(Some(Path::new(&file)), &Overrides::default()).expect("a configuration");
+        let mut owner = OfFile(file.into());
+        let config = owner.load().expect("a configuration");
         let _logs = causeway_upf::logging::init(&config.logger).expect("logs");
         let member = ChainMember::of(&config).expect("an address that is free").expect("a member");
-        let ended = service::run_in_chain(&config, member, &mut Unchanging);
+        let ended = service::run_in_chain(&config, member, &mut owner);
         panic!("the member has ended: {ended:?}");
     }
     if let Ok(file) = std::env::var(COORDINATOR) {
