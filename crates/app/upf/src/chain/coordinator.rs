@@ -237,7 +237,7 @@ impl State {
         }
         if settings != self.settings {
             if let Some(connection) = self.connections.get(&member.node) {
-                let why = "its configuration is not that of the chain: compare `causeway config show` of the members";
+                let why = "its configuration is not that of the chain: compare what `causeway config check --config FILE` prints on both hosts";
                 connection.sender.send(Frame::Refused(why.to_owned()));
             }
             return Ok(());

@@ -382,7 +382,7 @@ fn listen_to_peer(
         Frame::Hello { version: VERSION, member, settings } if settings == common => member,
         Frame::Hello { version: VERSION, .. } => {
             return Err(invalid(
-                "the other member has another configuration: compare `causeway config show` of both",
+                "the other member has another configuration: compare what `causeway config check --config FILE` prints on both hosts",
             ));
         }
         _ => return Err(invalid("a member with another version of the protocol")),

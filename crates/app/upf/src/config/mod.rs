@@ -75,6 +75,7 @@ pub use problem::{Hint, Problem};
 pub use qos::{Qos, Slice};
 pub(crate) use quantities::octets_text;
 pub use reload::Reloaded;
+pub(crate) use reload::needs_restart;
 pub use routing::{EchoConfig, Routing};
 pub use schema::{reference, schema};
 pub use switch::{P4Switch, SwitchLink, SwitchRoute};

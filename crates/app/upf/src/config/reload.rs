@@ -48,6 +48,28 @@ fn changed_keys(old: &Config, new: &Config) -> Vec<&'static Key> {
     KEYS.iter().filter(differs).collect()
 }
 
+/// The configuration without what a reload may change, as text. A list is left out as a whole if a key of its items is live: items come and go.
+pub(crate) fn needs_restart(config: &Config) -> String {
+    let mut all = serde_yaml_ng::to_value(config).unwrap_or_default();
+    for key in KEYS.iter().filter(|key| key.live) {
+        let path: Vec<&str> = key.path.split('.').collect();
+        remove(&mut all, &path);
+    }
+    serde_yaml_ng::to_string(&all).unwrap_or_default()
+}
+
+/// Removes a key, or the list that it is in, and the sections that are empty then.
+fn remove(value: &mut Value, path: &[&str]) {
+    let (Some(section), Some((name, rest))) = (value.as_mapping_mut(), path.split_first()) else { return };
+    if let (Some(inner), false) = (section.get_mut(name), rest.is_empty() || name.ends_with("[]")) {
+        remove(inner, rest);
+        if inner.as_mapping().is_some_and(|section| !section.is_empty()) {
+            return;
+        }
+    }
+    section.shift_remove(name.trim_end_matches("[]"));
+}
+
 /// The values of a key; those of list items follow one another, `None` for an item without the key.
 fn values<'a>(value: &'a Value, path: &[&str]) -> Vec<Option<&'a Value>> {
     let Some((name, rest)) = path.split_first() else { return vec![Some(value)] };
@@ -248,5 +270,25 @@ mod tests {
         let other =
             upf("management: {server: [{address: 192.0.2.1}], tls: {certificate: d, key: e}, token_file: f}");
         assert_eq!(start.with_live_keys(&other, &start).management, other.management);
+    }
+
+    // Input:  configurations that differ in live keys: of a section, of lists, of a section that has no other; in others, also of such a list.
+    // Output: the same text; others, but for the list, whose items a reload may change.
+    #[test]
+    fn what_needs_a_restart_is_told_apart() {
+        let text = |keys: &str| needs_restart(&Config { upf: upf(keys), ..Config::default() });
+        let plain = text("");
+        for live in [
+            "pfcp: {allow: 192.0.2.0/24, heartbeat: {interval: 1s}}",
+            "session: [{subnet: 10.45.0.0/16}, {subnet: 10.46.0.0/16, dnn: ims, dev: other}]",
+            "forwarding_policy: [{name: a, dscp: 46}]",
+            "firewall: {uplink: deny}",
+            "qos: {slice: [{sst: 1}]}",
+        ] {
+            assert_eq!(text(live), plain, "{live}");
+        }
+        for other in ["node_id: upf.example", "pfcp: {max_associations: 7}", "qos: {averaging_window: 7ms}"] {
+            assert_ne!(text(other), plain, "{other}");
+        }
     }
 }

@@ -241,7 +241,7 @@ fn the_service_manager_of_a_standby_hears_that_it_is_alive() {
 }
 
 // Input:  standby and primary reload a file with a new forwarding policy; a session with this policy is established; the primary is killed.
-// Output: the standby says what it will start with; the session is there, and another one with the policy is accepted.
+// Output: the standby says what it will start with; the session is there, and another one with the policy is accepted; the killed member joins with the new file.
 #[test]
 fn a_standby_takes_over_with_what_it_has_reloaded() {
     in_namespace("a_standby_takes_over_with_what_it_has_reloaded", || {
@@ -267,6 +267,8 @@ fn a_standby_takes_over_with_what_it_has_reloaded() {
         network.await_primary();
         smf.forward(session, downlink(), GNB);
         assert!(smf.try_establish_steered(steered(4), "gold").is_ok());
+        network.start_member_with(primary, policy);
+        network.await_standby();
     });
 }
 
