@@ -36,7 +36,9 @@ fn folder() -> TempDir {
 #[test]
 fn the_unit_gives_away_little() {
     let packaging = repository().join("packaging");
-    for (drop_in, most) in [(None, 1.8), (Some("af_xdp.conf"), 2.3), (Some("tpacket.conf"), 2.1)] {
+    for (drop_in, most) in
+        [(None, 1.8), (Some("af_xdp.conf"), 2.3), (Some("tpacket.conf"), 2.1), (Some("chain.conf"), 2.1)]
+    {
         let folder = folder();
         let unit = folder.path().join("causeway.service");
         fs::copy(packaging.join("causeway.service"), &unit).unwrap();

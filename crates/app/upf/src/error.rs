@@ -34,6 +34,16 @@ pub enum StartError {
         /// The error of the kernel.
         source: io::Error,
     },
+    /// The other member of the chain could not connect.
+    #[error(
+        "upf.chain.listen: cannot listen on {address}: {source}: give an address and port that are free on this host"
+    )]
+    Chain {
+        /// The address of the socket.
+        address: SocketAddr,
+        /// The error of the kernel.
+        source: io::Error,
+    },
     /// Access to the management API cannot be opened.
     #[error("{key}: {source}")]
     Access {

@@ -144,6 +144,12 @@ pub enum PortError {
          causeway.service.d/tpacket.conf; or use mode udp instead"
     )]
     PacketMissing,
+    /// The process may not send ARP.
+    #[error(
+        "announcing addresses needs a packet socket, and this process may not have one: give CAP_NET_RAW, under systemd with the drop-in \
+         causeway.service.d/chain.conf"
+    )]
+    AnnounceDenied,
     /// The interface runs another XDP program.
     #[error(
         "{name} runs another XDP program: stop the process that holds it, or detach it with \

@@ -28,7 +28,7 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
         Ok(None) => service::run(&config.upf, || start(&config), &mut owner),
         Ok(Some(member)) => service::run_in_chain(&config, member, &mut owner),
         Err(cause) => {
-            error!("upf.chain.listen: {cause}: give an address and port that are free on this host");
+            error!("{cause}");
             logs.flush();
             return ExitCode::from(exit::FAILED);
         }

@@ -13,9 +13,12 @@ mod member;
 mod stream;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
+
+use causeway_ports::announce::may_announce;
 
 use crate::config::{Config, Upf, needs_restart};
+
+use crate::error::StartError;
 
 pub(crate) use addresses::{ANNOUNCEMENTS, APART, DEVICE, ServiceAddresses};
 pub use coordinator::{CoordinatorError, coordinate};
@@ -29,17 +32,20 @@ impl ChainMember {
     /// Begins the member of the configuration; `None`: it is in no chain.
     ///
     /// # Errors
-    /// `upf.chain.listen` cannot be used.
-    pub fn of(config: &Config) -> io::Result<Option<Self>> {
+    /// `upf.chain.listen` cannot be used, or this process may not announce addresses.
+    pub fn of(config: &Config) -> Result<Option<Self>, StartError> {
         let chain = &config.upf.chain;
         let (Some(node), Some(listen), Some(peer), Some(coordinator)) =
             (chain.member, chain.listen, chain.peer, chain.coordinator)
         else {
             return Ok(None);
         };
+        // A primary whose addresses nobody finds would be worse than none.
+        may_announce().map_err(|source| StartError::Port { key: "upf.chain.dev".into(), source })?;
         let (common, silence) = (common(&config.upf), chain.timeout);
         let settings = MemberSettings { node, listen, peer, coordinator, common, silence };
-        Self::begin(settings).map(Some)
+        let begun = Self::begin(settings);
+        begun.map(Some).map_err(|source| StartError::Chain { address: listen, source })
     }
 }
 
@@ -66,6 +72,8 @@ fn common(upf: &Upf) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
     use super::*;
     use crate::config::Overrides;
 
@@ -90,5 +98,22 @@ mod tests {
         let pool = "session: [{subnet: 10.46.0.0/16, gateway: 10.46.0.1}]";
         assert_eq!(one, of(&format!("{{upf: {{{pool}, {}}}}}", chain(1, "eth0"))));
         assert_ne!(one, of(&format!("{{upf: {{node_id: upf.example, {}}}}}", chain(1, "eth0"))));
+    }
+
+    // Input:  a member in a thread without CAP_NET_RAW.
+    // Output: an error that names the key, the capability and the drop-in.
+    #[test]
+    fn a_member_without_the_right_to_announce_does_not_start() {
+        let text = "upf: {chain: {member: 1, listen: '127.0.0.1:0', peer: 192.0.2.2, coordinator: 192.0.2.3, address: 192.0.2.10, dev: eth0}}";
+        let config = Config::parse(None, text, &Overrides::default()).unwrap();
+        let error = std::thread::spawn(move || {
+            let mut rights = capabilities(None).unwrap();
+            rights.effective.remove(CapabilitySet::NET_RAW);
+            set_capabilities(None, rights).unwrap();
+            ChainMember::of(&config).unwrap_err().to_string()
+        });
+        let error = error.join().unwrap();
+        assert!(error.starts_with("upf.chain.dev: "), "{error}");
+        assert!(error.contains("CAP_NET_RAW") && error.contains("causeway.service.d/chain.conf"), "{error}");
     }
 }
