@@ -17,7 +17,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use causeway_ports::announce::may_announce;
 
 use crate::config::{Config, Upf, needs_restart};
-
 use crate::error::StartError;
 
 pub(crate) use addresses::{ANNOUNCEMENTS, APART, DEVICE, ServiceAddresses};

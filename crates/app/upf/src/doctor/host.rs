@@ -15,7 +15,7 @@ const XDP_MEMORY: u64 = 64 << 20;
 pub(super) fn check(upf: &Upf) -> Vec<Finding> {
     let mut findings = vec![privileges(upf), processors(upf)];
     let uses_tun = upf.session.iter().any(|session| session.mode == N6Mode::Tun) || !upf.ethernet.is_empty();
-    if uses_tun && !upf.dataplane.is_switch() {
+    if uses_tun && !upf.dataplane.is_switch() || upf.chain.is_on() {
         findings.push(tun_device());
     }
     if uses_xdp(upf) {
@@ -41,20 +41,32 @@ fn privileges(upf: &Upf) -> Finding {
             "run this as the user of the UPF",
         );
     };
-    let mut needed = vec![(CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN")];
-    if uses_xdp(upf) || upf.gtpu.mode != GtpuMode::Udp {
-        needed.push((CapabilitySet::NET_RAW, "CAP_NET_RAW"));
-    }
-    if uses_xdp(upf) {
-        needed.push((CapabilitySet::BPF, "CAP_BPF"));
-    }
+    let needed = needed(upf);
     let missing: Vec<&str> =
         needed.iter().filter(|(set, _)| !held.effective.contains(*set)).map(|(_, name)| *name).collect();
     if missing.is_empty() {
         return Finding::good(SUBJECT, "as needed");
     }
-    let remedy = "run as root, or as the service of packaging/causeway.service, which has them";
+    let remedy = match upf.chain.is_on() {
+        false => "run as root, or as the service of packaging/causeway.service, which has them",
+        true => {
+            "run as root, or as the service of packaging/causeway.service with the drop-in causeway.service.d/chain.conf, which has them"
+        }
+    };
     Finding::failure(SUBJECT, format!("{} missing", missing.join(", ")), remedy)
+}
+
+/// The capabilities that the UPF needs.
+fn needed(upf: &Upf) -> Vec<(CapabilitySet, &'static str)> {
+    let mut needed = vec![(CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN")];
+    // The primary of a chain announces its addresses.
+    if uses_xdp(upf) || upf.gtpu.mode != GtpuMode::Udp || upf.chain.is_on() {
+        needed.push((CapabilitySet::NET_RAW, "CAP_NET_RAW"));
+    }
+    if uses_xdp(upf) {
+        needed.push((CapabilitySet::BPF, "CAP_BPF"));
+    }
+    needed
 }
 
 fn processors(upf: &Upf) -> Finding {
@@ -132,7 +144,29 @@ fn clock() -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::set_capabilities;
+
     use super::*;
+
+    // Input:  a UPF in its default modes; the same as a member of a chain, without CAP_NET_RAW.
+    // Output: the first needs no such right; the second does, and the remedy names the drop-in.
+    #[test]
+    fn a_member_of_a_chain_needs_to_announce() {
+        let names = |upf: &Upf| needed(upf).into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        let mut upf = Upf::default();
+        assert_eq!(names(&upf), ["CAP_NET_ADMIN"]);
+        upf.chain.member = Some(1);
+        assert_eq!(names(&upf), ["CAP_NET_ADMIN", "CAP_NET_RAW"]);
+        let finding = std::thread::spawn(move || {
+            let mut rights = capabilities(None).unwrap();
+            rights.effective.remove(CapabilitySet::NET_RAW);
+            set_capabilities(None, rights).unwrap();
+            privileges(&upf)
+        });
+        let finding = finding.join().unwrap();
+        assert!(finding.state.contains("CAP_NET_RAW"), "{finding:?}");
+        assert!(finding.remedy.unwrap().contains("chain.conf"));
+    }
 
     // Input:  the three modes of huge pages, and texts that are none.
     // Output: the mode in brackets.
