@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use causeway_adversary::{ATTACKS, Attack, Options, RunResult, run};
-use causeway_upf::Daemon;
 use causeway_upf::config::{Config, ConfigErrors, Level, Origin, Overrides};
 use causeway_upf::logging::{self, LogControl};
 use causeway_upf::service::{self, Owner};
@@ -74,7 +73,7 @@ fn main() -> ExitCode {
 fn upf(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let config = Config::load(Some(file), &Overrides::default())?;
     let logs = logging::init(&config.logger)?;
-    service::run(&config.upf, || Daemon::start(&config), &mut Process { file, logs })?;
+    service::run(&config, &mut Process { file, logs })?;
     Ok(())
 }
 

@@ -123,19 +123,17 @@ impl Daemon {
     /// # Errors
     /// The item that cannot be opened, with its key and the remedy. No socket or device stays open.
     pub fn start(config: &Config) -> Result<Self, StartError> {
+        Self::start_or_continue(config, None)
+    }
+
+    /// The same; the primary of a chain has the state of the earlier one.
+    pub(crate) fn start_or_continue(config: &Config, head: Option<ChainHead>) -> Result<Self, StartError> {
         let ports = open::ports(config)?;
         for advice in open::forwarding_advice(&config.upf) {
             warn!("{advice}");
         }
         let translation = open::address_translation(&config.upf)?;
-        Self::start_all(config, ports, (translation, None), system)
-    }
-
-    /// Starts the primary of a chain, with the state of the earlier one.
-    pub(crate) fn start_in_chain(config: &Config, head: ChainHead) -> Result<Self, StartError> {
-        let ports = open::ports(config)?;
-        let translation = open::address_translation(&config.upf)?;
-        Self::start_all(config, ports, (translation, Some(head)), system)
+        Self::start_all(config, ports, (translation, head), system)
     }
 
     /// Waits until the sessions of an earlier primary are in the data plane.

@@ -44,6 +44,9 @@ pub trait Owner {
 
     /// Sets the level of the logs.
     fn set_log_level(&mut self, level: Level);
+
+    /// The daemon has started: in a chain each time that this process becomes the primary.
+    fn started(&mut self) {}
 }
 
 /// Waits until the interfaces and addresses of a configuration are there, starts the daemon and waits for its end.
@@ -54,41 +57,15 @@ pub trait Owner {
 ///
 /// A signal that comes while it waits for an interface ends it without a start.
 ///
+/// A member of a chain runs the daemon while it is the primary. Otherwise it keeps the records. A signal ends the primary without a release of
+/// its associations while there is a standby, which goes on.
+///
 /// # Errors
-/// The failure that prevented the start, or that ended the daemon without a signal.
-pub fn run(
-    upf: &Upf,
-    start: impl FnOnce() -> Result<Daemon, StartError>,
-    owner: &mut impl Owner,
-) -> Result<Totals, ServiceError> {
+/// The failure that prevented the start, or that ended the daemon without a signal. A member that cannot be the primary ends, so that the other
+/// one is.
+pub fn run(config: &Config, owner: &mut impl Owner) -> Result<Totals, ServiceError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(ServiceError::Signals)?;
     // Before the start, so that no signal is lost after the daemon has reported its start.
-    let signals = {
-        let _context = runtime.enter();
-        Signals::listen().map_err(ServiceError::Signals)?
-    };
-    let notifier = SdNotifier::from_env();
-    let mut signals = signals;
-    if runtime.block_on(wait_for_interfaces(upf, &mut signals, &notifier)).is_break() {
-        return Ok(Totals::default());
-    }
-    let daemon = start().map_err(ServiceError::Start)?;
-    notifier.notify("READY=1");
-    runtime.block_on(until_end(daemon, &mut signals, &notifier, owner)).map_err(ServiceError::Run)
-}
-
-/// Runs a member of a chain: as [`run`] while it is the primary. Otherwise it keeps the records.
-///
-/// A signal ends the primary without a release of its associations while there is a standby, which goes on.
-///
-/// # Errors
-/// As for [`run`]. A member that cannot be the primary ends, so that the other one is.
-pub fn run_in_chain(
-    config: &Config,
-    mut member: ChainMember,
-    owner: &mut impl Owner,
-) -> Result<Totals, ServiceError> {
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(ServiceError::Signals)?;
     let mut signals = {
         let _context = runtime.enter();
         Signals::listen().map_err(ServiceError::Signals)?
@@ -97,23 +74,43 @@ pub fn run_in_chain(
     if runtime.block_on(wait_for_interfaces(&config.upf, &mut signals, &notifier)).is_break() {
         return Ok(Totals::default());
     }
+    match ChainMember::of(config).map_err(ServiceError::Start)? {
+        Some(member) => runtime.block_on(run_in_chain(config, member, (&mut signals, &notifier), owner)),
+        None => {
+            let daemon = start(config, None, owner)?;
+            notifier.notify("READY=1");
+            runtime.block_on(until_end(daemon, &mut signals, &notifier, owner)).map_err(ServiceError::Run)
+        }
+    }
+}
+
+fn start(config: &Config, head: Option<ChainHead>, owner: &mut impl Owner) -> Result<Daemon, ServiceError> {
+    let daemon = Daemon::start_or_continue(config, head).map_err(ServiceError::Start)?;
+    owner.started();
+    Ok(daemon)
+}
+
+async fn run_in_chain(
+    config: &Config,
+    mut member: ChainMember,
+    (signals, notifier): (&mut Signals, &SdNotifier),
+    owner: &mut impl Owner,
+) -> Result<Totals, ServiceError> {
     // A standby is a service that works.
     notifier.notify("READY=1");
     let mut kept = KeptConfig { start: config.upf.clone(), config: config.clone() };
-    runtime.block_on(async {
-        loop {
-            notifier.notify("STATUS=not the primary of the chain");
-            if until_primary(&mut member, &mut kept, (&mut signals, &notifier), owner).await.is_break() {
-                return Ok(Totals::default());
-            }
-            let Some(head) = member.head() else { continue };
-            notifier.notify("STATUS=primary of the chain");
-            match be_primary(&mut kept, &mut member, head, (&mut signals, &notifier), owner).await? {
-                Some(totals) => return Ok(totals),
-                None => member.stopped(),
-            }
+    loop {
+        notifier.notify("STATUS=not the primary of the chain");
+        if until_primary(&mut member, &mut kept, (&mut *signals, notifier), owner).await.is_break() {
+            return Ok(Totals::default());
         }
-    })
+        let Some(head) = member.head() else { continue };
+        notifier.notify("STATUS=primary of the chain");
+        match be_primary(&mut kept, &mut member, head, (&mut *signals, notifier), owner).await? {
+            Some(totals) => return Ok(totals),
+            None => member.stopped(),
+        }
+    }
 }
 
 /// The configuration of a member of a chain, with which it starts the daemon when it is the primary.
@@ -163,7 +160,7 @@ async fn be_primary(
     owner: &mut impl Owner,
 ) -> Result<Option<Totals>, ServiceError> {
     let since = head.since;
-    let mut daemon = Daemon::start_in_chain(&kept.config, head).map_err(ServiceError::Start)?;
+    let mut daemon = start(&kept.config, Some(head), owner)?;
     let (restored, in_force) = (daemon.restored(), daemon.in_force());
     let chain = kept.config.upf.chain.clone();
     let addresses = async move {

@@ -2,11 +2,9 @@
 
 use std::process::ExitCode;
 
-use causeway_upf::chain::ChainMember;
 use causeway_upf::config::{Config, ConfigErrors, Level, Origin};
 use causeway_upf::logging::{self, LogControl};
 use causeway_upf::service::{self, Owner};
-use causeway_upf::{Daemon, StartError};
 use tracing::{error, info};
 
 use crate::cli::ConfigArgs;
@@ -24,15 +22,7 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
     info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
     let mut owner = Process { args, logs: logs.clone() };
-    let result = match ChainMember::of(&config) {
-        Ok(None) => service::run(&config.upf, || start(&config), &mut owner),
-        Ok(Some(member)) => service::run_in_chain(&config, member, &mut owner),
-        Err(cause) => {
-            error!("{cause}");
-            logs.flush();
-            return ExitCode::from(exit::FAILED);
-        }
-    };
+    let result = service::run(&config, &mut owner);
     let code = match result {
         Ok(totals) => {
             info!("stopped: {totals}");
@@ -45,16 +35,6 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     };
     logs.flush();
     ExitCode::from(code)
-}
-
-/// Starts the daemon, then the threads of the allocator. Without memory for them the allocator writes to standard
-/// error, but a failed start must be one line.
-fn start(config: &Config) -> Result<Daemon, StartError> {
-    let daemon = Daemon::start(config)?;
-    // Without them the allocator returns memory only during further allocations.
-    #[cfg(feature = "jemalloc")]
-    let _ = tikv_jemalloc_ctl::background_thread::write(true);
-    Ok(daemon)
 }
 
 /// This process, as the owner of the daemon.
@@ -74,5 +54,12 @@ impl Owner for Process<'_> {
 
     fn set_log_level(&mut self, level: Level) {
         self.logs.set_level(level);
+    }
+
+    /// Starts the threads of the allocator: without them it returns memory only during further allocations. Without memory for them it writes to
+    /// standard error, but a failed start must be one line; so they come after the start.
+    fn started(&mut self) {
+        #[cfg(feature = "jemalloc")]
+        let _ = tikv_jemalloc_ctl::background_thread::write(true);
     }
 }

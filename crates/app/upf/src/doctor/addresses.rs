@@ -170,7 +170,7 @@ mod tests {
     // Output: nothing to do; nothing to do; what is wrong, and that the address is to be removed, not added.
     #[test]
     fn a_service_address_is_on_no_interface_of_a_member() {
-        let text = "upf: {pfcp: {server: [{address: 192.0.2.10}]}, gtpu: {server: [{address: 192.0.2.10}]}, metrics: {server: []}, \
+        let text = "upf: {pfcp: {server: [{address: 192.0.2.10}]}, gtpu: {server: [{address: 192.0.2.10}]}, \
                     chain: {member: 1, listen: 192.0.2.1, peer: 192.0.2.2, coordinator: 192.0.2.3, address: 192.0.2.10, dev: eth0}}";
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let ethernet = |name: &str| Link {

@@ -159,6 +159,32 @@ fn many_sessions_are_taken_over_at_once() {
     });
 }
 
+// Input:  a primary and a standby, whose hosts do not forward IPv4; the primary is killed.
+// Output: each says so when it becomes the primary, as without a chain, and its owner hears that the daemon has started; the standby does neither before.
+#[test]
+fn a_primary_starts_as_a_upf_without_a_chain() {
+    in_namespace("a_primary_starts_as_a_upf_without_a_chain", || {
+        let mut network = Network::new();
+        for node in [1, 2] {
+            network.set_forwarding(node, false);
+        }
+        let says = |network: &Network, node| {
+            let log = network.log(node);
+            log.contains("ip_forward") && log.contains("the owner knows that the daemon has started")
+        };
+        network.start_member(1);
+        network.await_primary();
+        assert!(says(&network, 1), "{}", network.log(1));
+        network.start_member(2);
+        network.await_standby();
+        let log = network.log(2);
+        assert!(!log.contains("ip_forward") && !log.contains("has started"), "{log}");
+        network.kill(1);
+        network.await_primary();
+        assert!(says(&network, 2), "{}", network.log(2));
+    });
+}
+
 // Input:  the standby is killed, and returns; the coordinator is killed, and returns; meanwhile sessions come.
 // Output: they are accepted after a pause at most; with the standby back, the session is on both.
 #[test]

@@ -91,7 +91,13 @@ impl Network {
             let status = self.inside(node, "ip").args(words.split(' ')).status().unwrap();
             assert!(status.success(), "ip {words}");
         }
-        let status = self.inside(node, "sysctl").args(["-qw", "net.ipv4.ip_forward=1"]).status().unwrap();
+        self.set_forwarding(node, true);
+    }
+
+    /// Has the kernel of a member forward IPv4, or not.
+    pub(crate) fn set_forwarding(&self, node: u8, is_on: bool) {
+        let setting = format!("net.ipv4.ip_forward={}", u8::from(is_on));
+        let status = self.inside(node, "sysctl").args(["-qw", &setting]).status().unwrap();
         assert!(status.success(), "forwarding");
     }
 

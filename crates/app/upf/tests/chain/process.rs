@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use causeway_upf::chain::{ChainMember, coordinate};
+use causeway_upf::chain::coordinate;
 use causeway_upf::config::{Config, ConfigErrors, Level, Origin, Overrides};
 use causeway_upf::service::{self, Owner};
 
@@ -28,6 +28,10 @@ impl Owner for OfFile {
     }
 
     fn set_log_level(&mut self, _: Level) {}
+
+    fn started(&mut self) {
+        tracing::warn!("the owner knows that the daemon has started");
+    }
 }
 
 /// Runs as the environment says, until it is killed.
@@ -36,8 +40,7 @@ pub(crate) fn run() {
         let mut owner = OfFile(file.into());
         let config = owner.load().expect("a configuration");
         let _logs = causeway_upf::logging::init(&config.logger).expect("logs");
-        let member = ChainMember::of(&config).expect("an address that is free").expect("a member");
-        let ended = service::run_in_chain(&config, member, &mut owner);
+        let ended = service::run(&config, &mut owner);
         panic!("the member has ended: {ended:?}");
     }
     if let Ok(file) = std::env::var(COORDINATOR) {
