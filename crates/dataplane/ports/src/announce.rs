@@ -1,6 +1,7 @@
 //! Announcements of addresses.
 
 use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
 
 use causeway_packet::Arp;
 use causeway_types::MacAddr;
@@ -13,37 +14,43 @@ use crate::{PortError, sys};
 /// ARP in the header of an Ethernet frame.
 const ARP: [u8; 2] = 0x0806_u16.to_be_bytes();
 
-/// Whether this process may announce addresses.
+/// Whether this process may announce addresses on an Ethernet interface.
 ///
 /// # Errors
-/// [`PortError::AnnounceDenied`]; [`PortError::System`].
-pub fn may_announce() -> Result<(), PortError> {
-    sys::packet::open_both().map(drop).map_err(|errno| failed(errno, "announcing addresses"))
-}
-
-/// Without packet sockets the errno is that of a service manager, or of a kernel that lacks them.
-fn failed(errno: Errno, operation: &str) -> PortError {
-    match errno {
-        Errno::PERM | Errno::ACCESS | Errno::AFNOSUPPORT => PortError::AnnounceDenied,
-        _ => PortError::system(operation, errno, "CAP_NET_RAW"),
-    }
+/// As for [`announce`].
+pub fn may_announce(interface: &str) -> Result<(), PortError> {
+    open(interface).map(drop)
 }
 
 /// Tells all hosts of an Ethernet interface that these addresses are here: a gratuitous ARP request each (RFC 5227 section 3).
 ///
 /// # Errors
-/// [`PortError::InterfaceMissing`], also for an interface without MAC address; [`PortError::AnnounceDenied`] without `CAP_NET_RAW`; [`PortError::System`].
+/// [`PortError::AnnounceDenied`] without `CAP_NET_RAW`; [`PortError::InterfaceMissing`]; [`PortError::NoMac`]; [`PortError::System`].
 pub fn announce(interface: &str, addresses: &[Ipv4Addr]) -> Result<(), PortError> {
-    let missing = || PortError::InterfaceMissing { name: interface.to_owned() };
-    let link = Netlink::open()?.link(interface)?.ok_or_else(missing)?;
-    let mac = link.mac.ok_or_else(missing)?;
-    let failed = |errno| failed(errno, &format!("announcing on {interface}"));
-    let socket = sys::packet::open_both().map_err(failed)?;
-    sys::packet::bind(&socket, link.index).map_err(failed)?;
+    let (socket, mac) = open(interface)?;
     for ip in addresses {
-        send(&socket, &frame(mac, *ip), SendFlags::empty()).map_err(failed)?;
+        send(&socket, &frame(mac, *ip), SendFlags::empty()).map_err(|errno| failed(errno, interface))?;
     }
     Ok(())
+}
+
+/// A socket that sends on the interface, and the MAC address there.
+fn open(interface: &str) -> Result<(OwnedFd, MacAddr), PortError> {
+    let failed = |errno| failed(errno, interface);
+    let socket = sys::packet::open_both().map_err(failed)?;
+    let link = Netlink::open()?.link(interface)?;
+    let link = link.ok_or_else(|| PortError::InterfaceMissing { name: interface.to_owned() })?;
+    let mac = link.mac.ok_or_else(|| PortError::NoMac { name: interface.to_owned() })?;
+    sys::packet::bind(&socket, link.index).map_err(failed)?;
+    Ok((socket, mac))
+}
+
+/// A service manager that denies packet sockets, and a kernel that lacks them, know no such address family.
+fn failed(errno: Errno, interface: &str) -> PortError {
+    match errno {
+        Errno::PERM | Errno::ACCESS | Errno::AFNOSUPPORT => PortError::AnnounceDenied,
+        _ => PortError::system(format!("announcing on {interface}"), errno, "CAP_NET_RAW"),
+    }
 }
 
 fn frame(mac: MacAddr, ip: Ipv4Addr) -> Vec<u8> {

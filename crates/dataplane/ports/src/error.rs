@@ -29,10 +29,7 @@ pub enum PortError {
         address: SocketAddr,
     },
     /// No such interface in this network namespace.
-    #[error(
-        "interface {name} does not exist: create it, or correct its name in the configuration \
-         (upf.session[].dev for N6)"
-    )]
+    #[error("interface {name} does not exist: create it, or correct its name in the configuration")]
     InterfaceMissing {
         /// The requested name.
         name: String,
@@ -40,6 +37,12 @@ pub enum PortError {
     /// Not an Ethernet interface.
     #[error("interface {name} is not Ethernet: use a port above IP (udp or tun) on it")]
     NotEthernet {
+        /// The interface.
+        name: String,
+    },
+    /// An interface on which nothing can be announced.
+    #[error("interface {name} has no MAC address, so that no ARP leaves there: give an Ethernet interface")]
+    NoMac {
         /// The interface.
         name: String,
     },

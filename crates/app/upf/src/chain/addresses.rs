@@ -41,11 +41,32 @@ impl ServiceAddresses {
 
     /// Tells the hosts of the networks that the addresses are here (gratuitous ARP, RFC 5227 section 3).
     pub(crate) fn announce(&self) {
+        let mut announced = Vec::new();
         for interface in &self.interfaces {
-            if let Err(error) = announce(interface, &self.addresses) {
-                warn!("upf.chain.dev: announcing on {interface}: {error}");
+            match announce(interface, &self.addresses) {
+                Ok(()) => announced.push(interface.as_str()),
+                Err(error) => warn!("upf.chain.dev: {error}"),
             }
         }
-        info!("chain: this host has {:?}, announced on {}", self.addresses, self.interfaces.join(", "));
+        info!("{}", said(&self.addresses, &announced));
+    }
+}
+
+fn said(addresses: &[Ipv4Addr], announced: &[&str]) -> String {
+    let on = if announced.is_empty() { "no interface".to_owned() } else { announced.join(", ") };
+    format!("chain: this host has {addresses:?}, announced on {on}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  an address that was announced on two interfaces, and on none.
+    // Output: their names; that there is none.
+    #[test]
+    fn only_what_was_announced_is_said_to_be() {
+        let addresses = [Ipv4Addr::new(192, 0, 2, 10)];
+        assert!(said(&addresses, &["eth0", "eth1"]).ends_with("has [192.0.2.10], announced on eth0, eth1"));
+        assert!(said(&addresses, &[]).ends_with("announced on no interface"));
     }
 }

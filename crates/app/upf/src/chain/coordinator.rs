@@ -5,14 +5,16 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use causeway_chain::{Configuration, Coordinator, Epoch, Frame, Member, VERSION};
 use thiserror::Error;
-use tracing::{info, warn};
+use tracing::info;
 
+use super::limit::LineLimit;
 use super::stream::{FrameReader, FrameSender, beat};
 
 /// After its start the coordinator waits so many times the silence for members that it knows.
@@ -81,6 +83,7 @@ struct State {
     /// By node.
     connections: BTreeMap<u16, Connection>,
     started: Instant,
+    lines: Arc<LineLimit>,
     silence: Duration,
 }
 
@@ -90,7 +93,11 @@ struct State {
 /// # Errors
 /// What ends it.
 pub fn coordinate(listen: SocketAddr, file: &Path, silence: Duration) -> Result<(), CoordinatorError> {
-    let (coordinator, settings) = match load(file)? {
+    let loaded = load(file)?;
+    // What cannot be written when the first member comes is said now.
+    try_to_save(file, loaded.as_ref())
+        .map_err(|source| CoordinatorError::Write { file: file.to_owned(), source })?;
+    let (coordinator, settings) = match loaded {
         Some((configuration, settings)) => {
             info!("epoch {} of {} continues", configuration.epoch.0, file.display());
             (Some(Coordinator::from_configuration(configuration)), settings)
@@ -99,7 +106,9 @@ pub fn coordinate(listen: SocketAddr, file: &Path, silence: Duration) -> Result<
     };
     let listener = TcpListener::bind(listen).map_err(|error| CoordinatorError::Listen(listen, error))?;
     let (events, inbox) = mpsc::channel();
-    thread::spawn(move || accept(&listener, silence, &events));
+    let lines = Arc::new(LineLimit::default());
+    let of_members = Arc::clone(&lines);
+    thread::spawn(move || accept(&listener, silence, (&events, &of_members)));
     info!("coordinator on {listen}, file {}", file.display());
     let state = State {
         file: file.to_owned(),
@@ -107,15 +116,16 @@ pub fn coordinate(listen: SocketAddr, file: &Path, silence: Duration) -> Result<
         settings,
         connections: BTreeMap::new(),
         started: Instant::now(),
+        lines,
         silence,
     };
     state.run(&inbox)
 }
 
-fn accept(listener: &TcpListener, silence: Duration, events: &Sender<Event>) {
+fn accept(listener: &TcpListener, silence: Duration, (events, lines): (&Sender<Event>, &Arc<LineLimit>)) {
     for (number, stream) in (0..).zip(listener.incoming()) {
         let Ok(stream) = stream else { continue };
-        let events = events.clone();
+        let (events, lines) = (events.clone(), Arc::clone(lines));
         thread::spawn(move || {
             let from = stream.peer_addr();
             let result = receive(stream, silence, number, &events);
@@ -124,7 +134,7 @@ fn accept(listener: &TcpListener, silence: Duration, events: &Sender<Event>) {
             if let (Ok(from), Err(error)) = (from, result)
                 && error.kind() == io::ErrorKind::InvalidData
             {
-                warn!("{from}: {error}");
+                lines.warn("connections that are of no use", from.ip(), &format_args!("{from}: {error}"));
             }
         });
     }
@@ -169,6 +179,7 @@ impl State {
             }
             if told.elapsed() >= TICK {
                 self.fail_the_absent()?;
+                self.lines.summarise();
                 // A member that has missed one gets it now.
                 self.tell_all();
                 told = Instant::now();
@@ -289,6 +300,23 @@ pub(super) fn shown(configuration: &Configuration) -> String {
     format!("epoch {}, members {}{joining}", configuration.epoch.0, names.join(" then "))
 }
 
+/// Writes what was read, or a file without contents that is removed again.
+fn try_to_save(file: &Path, loaded: Option<&(Configuration, u64)>) -> io::Result<()> {
+    if let Some((configuration, settings)) = loaded {
+        return save(file, configuration, *settings);
+    }
+    let next = beside(file);
+    File::create(&next)?.sync_all()?;
+    fs::remove_file(&next)
+}
+
+/// The file that takes the place of this one.
+fn beside(file: &Path) -> PathBuf {
+    let mut next = file.as_os_str().to_owned();
+    next.push(".new");
+    next.into()
+}
+
 const TITLE: &str = "causeway chain 1";
 
 /// Writes another file and puts it in the place of the old one, so that each time one of them is there as a whole.
@@ -296,8 +324,7 @@ fn save(file: &Path, configuration: &Configuration, settings: u64) -> io::Result
     let member = |member: &Member| format!("{}#{}", member.node, member.incarnation);
     let members: Vec<String> = configuration.members.iter().map(member).collect();
     let joining = configuration.joining.as_ref().map_or_else(|| "-".to_owned(), member);
-    let mut next = file.as_os_str().to_owned();
-    next.push(".new");
+    let next = beside(file);
     let mut written = File::create(&next)?;
     writeln!(written, "{TITLE}")?;
     writeln!(written, "{} {settings:016x} {} {joining}", configuration.epoch.0, members.join(","))?;
@@ -360,6 +387,31 @@ mod tests {
             let error = load(&file).unwrap_err().to_string();
             assert!(error.contains(what) && error.contains("chain"), "{error}");
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    // Input:  a file in a folder that does not exist; a new one; one of an earlier time.
+    // Output: the coordinator ends at once and names the file; nothing is left of the trial; the contents stay.
+    #[test]
+    fn a_file_that_cannot_be_written_ends_the_coordinator_at_the_start() {
+        let (told, ends) = mpsc::channel();
+        thread::spawn(move || {
+            let address = SocketAddr::from(([127, 0, 0, 1], 0));
+            told.send(coordinate(address, Path::new("/nonexistent/chain"), Duration::from_secs(1)))
+        });
+        let end = ends.recv_timeout(Duration::from_secs(60)).expect("an end").unwrap_err().to_string();
+        assert!(end.starts_with("cannot write /nonexistent/chain"), "{end}");
+        let folder = std::env::temp_dir().join(format!("causeway-coordinator-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("chain");
+        try_to_save(&file, None).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        let configuration =
+            Configuration { epoch: Epoch(3), members: vec![Member::new(1, 7)], joining: None };
+        save(&file, &configuration, 0x1f).unwrap();
+        let loaded = load(&file).unwrap();
+        try_to_save(&file, loaded.as_ref()).unwrap();
+        assert_eq!(load(&file).unwrap(), Some((configuration, 0x1f)));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

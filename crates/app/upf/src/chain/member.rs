@@ -20,6 +20,7 @@ use tracing::{info, warn};
 use utoipa::ToSchema;
 
 use super::coordinator::shown;
+use super::limit::LineLimit;
 use super::stream::{FrameReader, FrameSender};
 
 /// How often a member looks at what is due.
@@ -265,14 +266,16 @@ impl ChainMember {
         let member = Member::new(settings.node, RandomState::new().hash_one(0) as u32);
         let hello = Frame::Hello { version: VERSION, member, settings: settings.common };
         let (peer_ip, common, silence) = (settings.peer.ip(), settings.common, settings.silence);
-        let from_peer = events.clone();
-        thread::spawn(move || accept(&listener, peer_ip, (common, silence), &from_peer));
+        let (from_peer, lines) = (events.clone(), Arc::new(LineLimit::default()));
+        let of_peer = Arc::clone(&lines);
+        thread::spawn(move || accept(&listener, peer_ip, (common, silence), (&from_peer, &of_peer)));
         let reached = events.clone();
-        let peer = FrameSender::to(settings.peer, hello.clone(), silence, move |_| {
-            drop(reached.send(Event::PeerReached));
-        });
+        let peer =
+            FrameSender::to(settings.peer, Some(settings.listen.ip()), hello.clone(), silence, move |_| {
+                drop(reached.send(Event::PeerReached));
+            });
         let of_coordinator = events.clone();
-        let coordinator = FrameSender::to(settings.coordinator, hello, silence, move |stream| {
+        let coordinator = FrameSender::to(settings.coordinator, None, hello, silence, move |stream| {
             if let Ok(stream) = stream.try_clone() {
                 let _ = of_coordinator.send(Event::CoordinatorReached);
                 let events = of_coordinator.clone();
@@ -298,6 +301,8 @@ impl ChainMember {
             fewest: (usize::MAX, Instant::now()),
             is_suspected: false,
             refused: None,
+            lines,
+            of_coordinator: settings.coordinator.ip(),
             silence,
         };
         thread::Builder::new().name("chain".into()).spawn(move || state.run(&inbox))?;
@@ -352,20 +357,26 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Takes streams of the other member, and of no other host.
-fn accept(listener: &TcpListener, peer: IpAddr, (common, silence): (u64, Duration), events: &Sender<Event>) {
+fn accept(
+    listener: &TcpListener,
+    peer: IpAddr,
+    (common, silence): (u64, Duration),
+    (events, lines): (&Sender<Event>, &Arc<LineLimit>),
+) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
         let Ok(from) = stream.peer_addr() else { continue };
         if from.ip().to_canonical() != peer {
-            warn!("chain: {from} is not upf.chain.peer: its connection is closed");
+            let line = format_args!("{from} is not upf.chain.peer: its connection is closed");
+            lines.warn("connections of other hosts", from.ip(), &line);
             continue;
         }
-        let events = events.clone();
+        let (events, lines) = (events.clone(), Arc::clone(lines));
         thread::spawn(move || {
             if let Err(error) = listen_to_peer(stream, (common, silence), &events)
                 && error.kind() == io::ErrorKind::InvalidData
             {
-                warn!("chain: {from}: {error}");
+                lines.warn("connections that are of no use", from.ip(), &format_args!("{from}: {error}"));
             }
         });
     }
@@ -449,6 +460,9 @@ struct State {
     is_suspected: bool,
     /// The last refusal that was logged.
     refused: Option<String>,
+    lines: Arc<LineLimit>,
+    /// The host of the coordinator.
+    of_coordinator: IpAddr,
     silence: Duration,
 }
 
@@ -612,10 +626,11 @@ impl State {
         let before = self.replica.configuration().epoch;
         if next.epoch <= before {
             if next.epoch < before {
-                warn!(
-                    "chain: epoch {} of the coordinator is older than {}: it has another file than before",
+                let line = format_args!(
+                    "epoch {} of the coordinator is older than {}: it has another file than before",
                     next.epoch.0, before.0
                 );
+                self.lines.warn("epochs that are over", self.of_coordinator, &line);
             }
             return self.update_role();
         }
@@ -695,6 +710,7 @@ impl State {
 
     fn tick(&mut self) {
         self.update_role();
+        self.lines.summarise();
         if *self.role.borrow() == Role::Outside && self.asked.is_none_or(|asked| asked.elapsed() >= ASK) {
             self.ask();
         }

@@ -9,6 +9,7 @@
 
 mod addresses;
 mod coordinator;
+mod limit;
 mod member;
 mod stream;
 
@@ -31,7 +32,7 @@ impl ChainMember {
     /// Begins the member of the configuration; `None`: it is in no chain.
     ///
     /// # Errors
-    /// `upf.chain.listen` cannot be used, or this process may not announce addresses.
+    /// `upf.chain.listen` cannot be used, or this process may not announce addresses, or an interface of `upf.chain.dev` does not exist.
     pub fn of(config: &Config) -> Result<Option<Self>, StartError> {
         let chain = &config.upf.chain;
         let (Some(node), Some(listen), Some(peer), Some(coordinator)) =
@@ -40,7 +41,9 @@ impl ChainMember {
             return Ok(None);
         };
         // A primary whose addresses nobody finds would be worse than none.
-        may_announce().map_err(|source| StartError::Port { key: "upf.chain.dev".into(), source })?;
+        for dev in &chain.dev {
+            may_announce(dev).map_err(|source| StartError::Port { key: "upf.chain.dev".into(), source })?;
+        }
         let (common, silence) = (common(&config.upf), chain.timeout);
         let settings = MemberSettings { node, listen, peer, coordinator, common, silence };
         let begun = Self::begin(settings);

@@ -1,12 +1,15 @@
 //! Frames over TCP.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
 use causeway_chain::Frame;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
 
 /// A sender with nothing else to say says that it is there so many times in the silence after which it counts as failed.
 const BEATS: u32 = 5;
@@ -84,9 +87,10 @@ impl FrameSender {
     }
 
     /// Writes to a stream to this address that is set up again whenever it fails. The first frame of each is `hello`. What is sent while there is none is lost.
-    /// `connected` gets each stream.
+    /// `connected` gets each stream. `own`: the address that the other end sees.
     pub(super) fn to(
         address: SocketAddr,
+        own: Option<IpAddr>,
         hello: Frame,
         silence: Duration,
         connected: impl Fn(&TcpStream) + Send + 'static,
@@ -94,7 +98,7 @@ impl FrameSender {
         let (sender, frames) = mpsc::channel();
         thread::spawn(move || {
             loop {
-                if let Ok(stream) = TcpStream::connect_timeout(&address, CONNECT) {
+                if let Ok(stream) = connected_to(address, own) {
                     let greeted = encoded(&hello).and_then(|octets| (&stream).write_all(&octets));
                     if greeted.is_ok() {
                         while frames.try_recv().is_ok() {}
@@ -116,6 +120,30 @@ impl FrameSender {
         });
         Self(sender)
     }
+}
+
+/// Sets up a connection, from this address, if it is one of a host and of the same IP version.
+fn connected_to(address: SocketAddr, own: Option<IpAddr>) -> io::Result<TcpStream> {
+    let own = own.filter(|ip| !ip.is_unspecified() && ip.is_ipv4() == address.is_ipv4());
+    let Some(own) = own else { return TcpStream::connect_timeout(&address, CONNECT) };
+    let family = if own.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    bind(&socket, &SocketAddr::new(own, 0))?;
+    match connect(&socket, &address) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS) => {
+            let limit = Timespec::try_from(CONNECT).map_err(io::Error::other)?;
+            if poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&limit))? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            sockopt::socket_error(&socket)??;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 fn encoded(frame: &Frame) -> io::Result<Vec<u8>> {
@@ -151,5 +179,32 @@ fn write(stream: &TcpStream, frames: &Receiver<Frame>, silence: Duration) -> io:
         let mut writer = stream;
         writer.write_all(&octets)?;
         octets.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    // Input:  a host with several addresses, of which the kernel would choose another one; a port on which nobody listens; no address of a host.
+    // Output: the other end sees the given address; an error; a connection from any address.
+    #[test]
+    fn a_member_connects_from_its_own_address() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let own = IpAddr::from([127, 0, 0, 2]);
+        let mut stream = connected_to(address, Some(own)).unwrap();
+        let (mut other, from) = listener.accept().unwrap();
+        assert_eq!(from.ip(), own);
+        stream.write_all(b"octets").unwrap();
+        let mut octets = [0; 6];
+        other.read_exact(&mut octets).unwrap();
+        assert_eq!(&octets, b"octets");
+        let any = connected_to(address, Some(IpAddr::from([0, 0, 0, 0]))).unwrap();
+        assert_eq!(any.peer_addr().unwrap(), address);
+        drop(listener);
+        assert!(connected_to(address, Some(own)).is_err());
     }
 }

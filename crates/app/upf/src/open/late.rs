@@ -43,7 +43,11 @@ pub(crate) fn first_missing(upf: &Upf) -> Option<Missing> {
         let is_here = !server.address.is_some_and(|ip| upf.chain.has(ip));
         is_here.then(|| of_server(format!("upf.pfcp.server[{n}]"), server.address, server.dev.as_deref()))?
     });
-    n4.or_else(|| of_packets(upf)).or_else(|| of_management(upf))
+    let chain = || {
+        let mut devices = upf.chain.dev.iter().filter(|_| upf.chain.is_on());
+        devices.find_map(|dev| interface("upf.chain.dev".into(), dev))
+    };
+    n4.or_else(|| of_packets(upf)).or_else(chain).or_else(|| of_management(upf))
 }
 
 /// Those of packet ports; of a P4 switch they are elsewhere.
@@ -120,7 +124,7 @@ mod tests {
     use crate::config::{EthernetNetwork, GtpuServer, PfcpServer, Session};
 
     // Input:  a UPF on loopback; then N4 on an address of documentation, N3 on an interface that does not exist, N6 likewise in both
-    //         modes, and a bridge.
+    //         modes, a bridge, and the interface of a chain.
     // Output: nothing is missing; then each, by its name and key. A TUN device is not: the UPF creates it.
     #[test]
     fn what_is_missing_is_named() {
@@ -139,6 +143,11 @@ mod tests {
         assert_eq!(missing(&upf), None);
         upf.session[0].mode = N6Mode::AfXdp;
         assert_eq!(missing(&upf).as_deref(), Some("interface nowhere1 (upf.session[0].dev)"));
+        let mut upf = here.clone();
+        upf.chain.dev = vec!["lo".into(), "nowhere3".into()];
+        assert_eq!(missing(&upf), None);
+        upf.chain.member = Some(1);
+        assert_eq!(missing(&upf).as_deref(), Some("interface nowhere3 (upf.chain.dev)"));
         let mut upf = here;
         upf.ethernet =
             vec![EthernetNetwork { bridge: Some("nowhere2".into()), ..EthernetNetwork::new("lan") }];
