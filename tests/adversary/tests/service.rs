@@ -1,7 +1,7 @@
 //! The restrictions of `packaging/causeway.service`: how far they go, and that the UPF works under them.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,11 +13,15 @@ use causeway_lab::LabError;
 use causeway_lab::cleanup::Cleanup;
 use causeway_lab::netns::{Namespace, Veth, VethEnd, connect};
 use causeway_lab::process::Daemon;
+use causeway_upf::chain::coordinate;
+use causeway_upf::config::COORDINATOR_PORT;
 use tempfile::TempDir;
 
 /// Longer than a busy machine takes for any step.
 const PATIENCE: Duration = Duration::from_secs(60);
 const N3: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
+/// The service address of a chain.
+const SERVICE: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 5);
 const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 9);
 
 fn repository() -> PathBuf {
@@ -98,7 +102,7 @@ fn the_upf_needs_nothing_that_the_unit_denies() {
     assert!(!log.contains("permi") && !log.contains("accept_local"), "{log}");
 }
 
-// Input:  the other modes, each restricted as the unit and the drop-in of that mode say; a GTP-U Echo Request.
+// Input:  the other modes, and the primary of a chain, each restricted as the unit and the drop-in of that name say; a GTP-U Echo Request.
 // Output: each is ready, complains of nothing, answers, and ends with status 0.
 #[test]
 fn each_mode_needs_nothing_that_its_drop_in_denies() {
@@ -117,6 +121,13 @@ fn each_mode_needs_nothing_that_its_drop_in_denies() {
         (
             Some("af_xdp"),
             format!("{}\n  session: [{{subnet: 10.45.0.0/16, mode: af_xdp, dev: n6}}]", on("af_xdp")),
+        ),
+        (
+            Some("chain"),
+            format!(
+                "gtpu: {{server: [{{address: {SERVICE}}}]}}\n  session: [{{{pool}}}]\n  \
+                 chain: {{member: 1, listen: 127.0.0.1, peer: 127.0.0.2, coordinator: 127.0.0.1, address: {SERVICE}, dev: n3, timeout: 20s}}"
+            ),
         ),
     ] {
         let folder = folder();
@@ -149,7 +160,21 @@ fn each_mode_needs_nothing_that_its_drop_in_denies() {
         }
         upf.sysctl("net/ipv4/conf/n3/forwarding", "0").unwrap();
         let config = folder.path().join("upf.yaml");
-        fs::write(&config, format!("upf:\n  pfcp: {{allow: 127.0.0.1}}\n  {keys}\n")).unwrap();
+        let at = if drop_in == Some("chain") { SERVICE } else { N3 };
+        let n4 = if at == SERVICE { SERVICE } else { Ipv4Addr::new(127, 0, 0, 7) };
+        let pfcp = format!("pfcp: {{allow: 127.0.0.1, server: [{{address: {n4}}}]}}");
+        fs::write(&config, format!("upf:\n  {pfcp}\n  {keys}\n")).unwrap();
+        if at == SERVICE {
+            let (there, file) = (upf.clone(), folder.path().join("coordinator"));
+            let coordinator = SocketAddr::from((Ipv4Addr::LOCALHOST, COORDINATOR_PORT));
+            // Until the end of the test.
+            thread::spawn(move || {
+                there.enter(|| {
+                    let _ = coordinate(coordinator, &file, Duration::from_secs(20));
+                    Ok(())
+                })
+            });
+        }
         let log = folder.path().join("upf.log");
         let args = ["run".into(), "--config".into(), config.into()];
         let daemon = Daemon::start(&upf, &program, &args, &log, &cleanup).unwrap();
@@ -165,8 +190,8 @@ fn each_mode_needs_nothing_that_its_drop_in_denies() {
         let request = [0x32, 1, 0, 4, 0, 0, 0, 0, 0, 7, 0, 0];
         let mut answer = [0; 64];
         loop {
-            socket.send_to(&request, SocketAddrV4::new(N3, 2152)).unwrap();
-            if socket.recv(&mut answer).is_ok() {
+            socket.send_to(&request, SocketAddrV4::new(at, 2152)).unwrap();
+            if socket.recv(&mut answer).is_ok() && (at != SERVICE || text().contains("announced on n3")) {
                 break;
             }
             assert!(start.elapsed() < PATIENCE, "{drop_in:?}: no answer\n{}", text());
