@@ -42,7 +42,7 @@ fn changed(seeds: &[Vec<u8>], random: &mut fastrand::Rng) -> Vec<u8> {
             }
             4 if at < octets.len() => octets[at] ^= 1 << random.u8(..8),
             _ if at < octets.len() => {
-                octets[at] = *random.choice(&[0, 1, 0x7f, 0x80, 0xff]).expect("a value")
+                octets[at] = *random.choice(&[0, 1, 0x7f, 0x80, 0xff]).expect("a value");
             }
             _ => {}
         }

@@ -295,7 +295,7 @@ fn several_packet_threads_share_the_sessions() {
 // Output: each gets a SEID of the thread that its establishment has reached, so that this thread has all of it; all threads have some.
 #[test]
 fn a_session_stays_with_the_thread_of_its_establishment() {
-    let (_threads, mut smf) = Threads::accelerated(3);
+    let (_threads, smf) = Threads::accelerated(3);
     for (step, first) in [(1, 1), (2, 65)] {
         let mut counts = [0; 3];
         for number in 0..64 {
