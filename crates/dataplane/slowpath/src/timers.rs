@@ -341,7 +341,7 @@ mod tests {
         let urrs = [timed_urr(1), timed_urr(2)];
         RuleSet {
             inactivity_timer: Some(DAY),
-            urrs: urrs.into_iter().map(|urr| (urr.id, urr.into())).collect(),
+            urrs: urrs.into_iter().map(|urr| (urr.id, urr)).collect(),
             ..RuleSet::default()
         }
     }
