@@ -174,14 +174,14 @@ fn a_primary_starts_as_a_upf_without_a_chain() {
         };
         network.start_member(1);
         network.await_primary();
-        assert!(says(&network, 1), "{}", network.log(1));
+        until("the log of the primary", || says(&network, 1));
         network.start_member(2);
         network.await_standby();
         let log = network.log(2);
         assert!(!log.contains("ip_forward") && !log.contains("has started"), "{log}");
         network.kill(1);
         network.await_primary();
-        assert!(says(&network, 2), "{}", network.log(2));
+        until("the log of the primary", || says(&network, 2));
     });
 }
 
@@ -247,11 +247,7 @@ fn the_service_manager_of_a_standby_hears_that_it_is_alive() {
         network.start_member(1);
         until("a primary", || network.has_primary());
         let manager = network.manager(2);
-        let hear = || {
-            let mut octets = [0; 64];
-            let len = manager.recv(&mut octets).expect("to be told in time");
-            String::from_utf8(octets[..len].to_vec()).unwrap()
-        };
+        let hear = || manager.recv_timeout(common::PATIENCE).expect("to be told in time");
         network.start_member(2);
         while hear() != "STATUS=not the primary of the chain" {}
         network.await_standby();

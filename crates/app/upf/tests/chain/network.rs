@@ -8,6 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use tempfile::TempDir;
 
@@ -122,11 +124,18 @@ impl Network {
         self.folder.path().join(format!("member-{node}.notify"))
     }
 
-    /// The socket of a service manager for a member that is started later. It wants to hear every half second that the member is alive.
-    pub(crate) fn manager(&self, node: u8) -> UnixDatagram {
+    /// What a service manager hears of a member that is started later. It wants to hear every half second that the member is alive.
+    pub(crate) fn manager(&self, node: u8) -> Receiver<String> {
         let manager = UnixDatagram::bind(self.notify_socket(node)).unwrap();
-        manager.set_read_timeout(Some(PATIENCE)).unwrap();
-        manager
+        let (told, heard) = channel();
+        // All the time: a member does not wait for a socket that is full.
+        thread::spawn(move || {
+            let mut octets = [0; 64];
+            while let Ok(len) = manager.recv(&mut octets)
+                && told.send(String::from_utf8(octets[..len].to_vec()).unwrap()).is_ok()
+            {}
+        });
+        heard
     }
 
     pub(crate) fn start_member(&mut self, node: u8) {

@@ -346,8 +346,8 @@ impl N4 {
 
     /// The session is removed. Queued usage is added to the response; a report still in flight is indicated (PURU).
     /// Usage that exceeds one message follows in Session Report Requests (TS 29.244 clause 5.2.2.3.1); until the SMF has
-    /// acknowledged it the session stays as one that has ended. Without these, of a session that was marked for removal
-    /// meanwhile, it is lost.
+    /// acknowledged it the session stays as one that has ended. That of a session that was marked for removal meanwhile
+    /// is lost.
     pub(super) fn accept_deletion(
         &mut self,
         now: Time,
