@@ -229,7 +229,7 @@ mod tests {
     }
 
     // Input:  a session of 90 sets, and a message with 24,000 others.
-    // Output: the session is in none of them, after at most 30 comparisons for each of its sets.
+    // Output: the session is in none of them, after at most 100 comparisons for each of its sets.
     #[test]
     fn a_long_message_is_not_searched_from_end_to_end() {
         let numbers: Vec<[u8; 2]> = (0..24_000_u16).map(u16::to_be_bytes).collect();
@@ -243,7 +243,7 @@ mod tests {
         membership.update(its.into_iter(), None).unwrap();
         COMPARED.set(0);
         assert!(sets.len() == 24_000 && !membership.is_in(&sets));
-        assert!((90..=90 * 30).contains(&COMPARED.get()), "{}", COMPARED.get());
+        assert!((90..=90 * 100).contains(&COMPARED.get()), "{}", COMPARED.get());
     }
 
     fn fq_csid(last: u8, csids: &'static [[u8; 2]]) -> FqCsid<'static> {
