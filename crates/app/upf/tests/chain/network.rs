@@ -283,7 +283,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             for name in ["coordinator.log", "member-1.log", "member-2.log"] {
                 let text = fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
                 let lines: Vec<&str> = text.lines().collect();
