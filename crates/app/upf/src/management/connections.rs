@@ -1,15 +1,17 @@
 //! The connections of the management server, with limits of their number, duration and request size.
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn_with_state;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,7 +25,7 @@ use tower_service::Service;
 use super::access::{Access, admit};
 use super::listener::{Acceptor, Listener, Stream, encrypted};
 
-/// Maximum number of connections to one address. A further one closes the oldest that has not sent its request yet.
+/// Maximum number of connections to one address. A further one closes the oldest that has not sent its request with its body yet.
 const CONNECTIONS: usize = 64;
 
 /// Timeout of the handshake of TLS, and after that of the first line and the headers of a request.
@@ -122,6 +124,52 @@ struct OpenConnection {
     has_asked: Arc<AtomicBool>,
 }
 
+/// The body of a request. Its end sets `has_asked`.
+struct RequestBody {
+    body: Incoming,
+    has_asked: Arc<AtomicBool>,
+}
+
+impl RequestBody {
+    /// A request without a body is at its end with its headers.
+    fn new(body: Incoming, has_asked: Arc<AtomicBool>) -> Self {
+        let body = Self { body, has_asked };
+        body.note_end();
+        body
+    }
+
+    fn note_end(&self) {
+        if self.body.is_end_stream() {
+            self.has_asked.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        match frame {
+            None => self.has_asked.store(true, Ordering::Relaxed),
+            Some(_) => self.note_end(),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 async fn serve(acceptor: Acceptor, access: watch::Receiver<Access>, router: Router) {
     let mut tasks = JoinSet::new();
     let mut open: Vec<OpenConnection> = Vec::new();
@@ -164,10 +212,17 @@ async fn connection(
     let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, encrypted(stream, tls)).await else { return };
     let mark = StreamMark::default();
     let of_request = mark.clone();
-    let answer = move |mut request: hyper::Request<hyper::body::Incoming>| {
-        has_asked.store(true, Ordering::Relaxed);
+    let answer = move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(of_request.clone());
-        router.clone().call(request.map(axum::body::Body::new) as Request)
+        let has_asked = Arc::clone(&has_asked);
+        let with_end = |body| axum::body::Body::new(RequestBody::new(body, Arc::clone(&has_asked)));
+        let answered = router.clone().call(request.map(with_end) as Request);
+        async move {
+            let response = answered.await;
+            // Some calls do not read the body.
+            has_asked.store(true, Ordering::Relaxed);
+            response
+        }
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

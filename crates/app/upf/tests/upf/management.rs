@@ -67,6 +67,36 @@ fn half_open_connections_are_closed() {
     smf.heartbeat();
 }
 
+// Input:  64 connections that send the headers of a request and one octet of its body; then 65 that do so with a body in chunks.
+// Output: pages are served meanwhile, since such connections give place; a request whose body comes in two parts is answered.
+#[test]
+fn connections_that_wait_for_a_body_give_place() {
+    let running = start();
+    let request = |length: &str| {
+        format!("PUT /api/v1/drain HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{length}")
+    };
+    for (count, text) in [
+        (64, request("Content-Length: 100\r\n\r\n{")),
+        (65, request("Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")),
+    ] {
+        let slow: Vec<TcpStream> = (0..count).map(|_| connect(&running)).collect();
+        for mut stream in &slow {
+            // One that has given place already does not take it.
+            let _ = stream.write_all(text.as_bytes());
+        }
+        // The server takes connections in their order.
+        for _ in 0..3 {
+            assert_eq!(running.fetch("/healthz").1, "ok\n");
+        }
+    }
+    let mut stream = connect(&running);
+    let body = r#"{"draining": false}"#;
+    stream.write_all(request(&format!("Content-Length: {}\r\n\r\n{{", body.len())).as_bytes()).unwrap();
+    stream.write_all(&body.as_bytes()[1..]).unwrap();
+    let answer = rest(stream);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
 // Input:  a client that sends a letter of its request every 50 ms.
 // Output: it is cut off, though it never pauses for long; N4 answers after each letter.
 #[test]
