@@ -1,5 +1,7 @@
 //! The difference of two configurations, and the part that a running UPF follows.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_yaml_ng::Value;
 
 use super::enums::N6Mode;
@@ -10,42 +12,55 @@ use super::model::{Config, Session, Upf};
 use super::qos::Slice;
 use super::workers::WorkerCount;
 
-/// What became of a new configuration.
+/// What became of a new configuration. A change is a key; or an item of a list that came or went, such as
+/// `upf.session: 10.46.0.0/16 added`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Reloaded {
-    /// The keys with a new value that is in force.
-    pub applied: Vec<&'static str>,
-    /// The keys with a new value that takes effect at the next start.
-    pub at_restart: Vec<&'static str>,
+    /// The changes that are in force.
+    pub applied: Vec<String>,
+    /// The changes that take effect at the next start.
+    pub at_restart: Vec<String>,
 }
 
 impl Reloaded {
     /// `old` was in force, `next` is, and `new` was read.
     pub(crate) fn new(old: &Upf, next: &Upf, new: &Upf) -> Self {
         let whole = |upf: &Upf| Config { upf: upf.clone(), ..Config::default() };
-        let changed =
-            |from, to| changed_keys(&whole(from), &whole(to)).into_iter().map(|key| key.path).collect();
+        let changed = |from, to| changes(&whole(from), &whole(to));
         Self { applied: changed(old, next), at_restart: changed(next, new) }
     }
 
     /// A file that a key names has other contents, which are in force.
     pub(crate) fn add_file(&mut self, key: &'static str) {
-        if !self.applied.contains(&key) {
-            self.applied.push(key);
+        if self.applied.iter().all(|change| change != key) {
+            self.applied.push(key.to_owned());
         }
     }
 }
 
-/// The keys whose values differ, in the order of the sample file.
-fn changed_keys(old: &Config, new: &Config) -> Vec<&'static Key> {
+/// The keys whose values differ, and the items of lists that only one has, in the order of the sample file.
+fn changes(old: &Config, new: &Config) -> Vec<String> {
     // Serialization fails only for maps with unsupported keys; there are none.
     let shown = |config: &Config| serde_yaml_ng::to_value(config).unwrap_or_default();
     let (old, new) = (shown(old), shown(new));
-    let differs = |key: &&Key| {
-        let path: Vec<&str> = key.path.split('.').collect();
-        values(&old, &path) != values(&new, &path)
-    };
-    KEYS.iter().filter(differs).collect()
+    let mut changes = Vec::new();
+    let mut list = ListChange::default();
+    for Key { path, .. } in KEYS {
+        let is_changed = match path.split_once("[].") {
+            None => value(&old, path) != value(&new, path),
+            Some((name, key)) => {
+                if list.name != name {
+                    list = ListChange::new(name, &old, &new);
+                    changes.append(&mut list.items);
+                }
+                list.in_both.iter().any(|(old, new)| old.get(key) != new.get(key))
+            }
+        };
+        if is_changed {
+            changes.push((*path).to_owned());
+        }
+    }
+    changes
 }
 
 /// The configuration without what a reload may change, as text. A list is left out as a whole if a key of its items is live: items come and go.
@@ -70,14 +85,74 @@ fn remove(value: &mut Value, path: &[&str]) {
     section.shift_remove(name.trim_end_matches("[]"));
 }
 
-/// The values of a key; those of list items follow one another, `None` for an item without the key.
-fn values<'a>(value: &'a Value, path: &[&str]) -> Vec<Option<&'a Value>> {
-    let Some((name, rest)) = path.split_first() else { return vec![Some(value)] };
-    let Some(inner) = value.get(name.trim_end_matches("[]")) else { return vec![None] };
-    match inner.as_sequence() {
-        Some(items) if name.ends_with("[]") => items.iter().flat_map(|item| values(item, rest)).collect(),
-        _ => values(inner, rest),
+/// The value of a path of names.
+fn value<'a>(config: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(config, |value, name| value.get(name))
+}
+
+/// The difference of two lists.
+#[derive(Default)]
+struct ListChange<'a> {
+    name: &'static str,
+    /// Items that came or went, and a change of their order.
+    items: Vec<String>,
+    /// The items that both have, old and new.
+    in_both: Vec<(&'a Value, &'a Value)>,
+}
+
+impl<'a> ListChange<'a> {
+    fn new(name: &'static str, old: &'a Value, new: &'a Value) -> Self {
+        let (old, new) = (labelled(name, old), labelled(name, new));
+        let places: BTreeMap<_, _> = old.iter().enumerate().map(|(n, (label, _))| (label, n)).collect();
+        let known: BTreeSet<_> = new.iter().map(|(label, _)| label).collect();
+        let mut change = Self { name, ..Self::default() };
+        let mut order = Vec::new();
+        for (label, item) in &new {
+            match places.get(label) {
+                Some(&place) => {
+                    order.push(place);
+                    change.in_both.push((old[place].1, item));
+                }
+                None => change.items.push(format!("{name}: {} added", label.0)),
+            }
+        }
+        let gone = old.iter().filter(|(label, _)| !known.contains(label));
+        change.items.extend(gone.map(|(label, _)| format!("{name}: {} removed", label.0)));
+        if !order.is_sorted() {
+            change.items.push(format!("{name}: in another order"));
+        }
+        change
     }
+}
+
+/// The name of an item in messages, and how many items before it have that name.
+type Label = (String, usize);
+
+/// The items of a list with their labels.
+fn labelled<'a>(list: &str, config: &'a Value) -> Vec<(Label, &'a Value)> {
+    let items = value(config, list).and_then(Value::as_sequence);
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let label = |item: &'a Value| {
+        let name = item_name(list, item);
+        let count = seen.entry(name.clone()).or_default();
+        *count += 1;
+        ((name, *count), item)
+    };
+    items.into_iter().flatten().map(label).collect()
+}
+
+/// The first key of an item with its value; of a slice both keys of its S-NSSAI.
+fn item_name(list: &str, item: &Value) -> String {
+    let keys = KEYS.iter().filter_map(|key| key.path.strip_prefix(list)?.strip_prefix("[]."));
+    let named = keys.filter_map(|key| Some((key, item.get(key).filter(|value| !value.is_null())?)));
+    let is_slice = list == "upf.qos.slice";
+    let identity = named.enumerate().filter(|(n, (key, _))| *n == 0 || is_slice && *key == "sd");
+    let identity = identity.map(|(_, named)| named).map(|(key, value)| match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => format!("{key} {number}"),
+        other => serde_yaml_ng::to_string(other).unwrap_or_default().trim().to_owned(),
+    });
+    identity.collect::<Vec<_>>().join(" ")
 }
 
 impl Upf {
@@ -257,6 +332,45 @@ mod tests {
         let switch = Upf { dataplane: crate::config::DataPlane::named("switch").unwrap(), ..bare };
         let follows = switch.with_live_keys(&new, &switch);
         assert!(follows.forwarding_policy.is_empty() && follows.qos.slice.is_empty());
+    }
+
+    // Input:  lists whose items come, go, change, change places, or have the same name.
+    // Output: each item that came or went, the keys of those that changed, and no key that is the same in both.
+    #[test]
+    fn changes_of_lists_are_told_by_item() {
+        let told = |old: &str, new: &str| {
+            let (old, new) = (upf(old), upf(new));
+            assert_eq!(Reloaded::new(&old, &new, &new).at_restart, [""; 0]);
+            Reloaded::new(&old, &new, &new).applied
+        };
+        let a = "{subnet: 10.45.0.0/16, gateway: 10.45.0.1}";
+        let with_pool = "{subnet: 10.45.0.0/16, gateway: 10.45.0.1, ue_pool: 10.45.7.0/24}";
+        let b = "{subnet: 10.46.0.0/16}";
+        let pools = |items: &[&str]| format!("session: [{}]", items.join(", "));
+        let came = "upf.session: 10.46.0.0/16 added";
+        let changed = "upf.session[].ue_pool";
+        assert_eq!(told(&pools(&[a]), &pools(&[a, b])), [came]);
+        assert_eq!(told(&pools(&[a]), &pools(&[b, with_pool])), [came, changed]);
+        assert_eq!(told(&pools(&[a, b]), &pools(&[b, a])), ["upf.session: in another order"]);
+        assert_eq!(told(&pools(&[a, b]), &pools(&[a])), ["upf.session: 10.46.0.0/16 removed"]);
+        assert_eq!(told(&pools(&[a, b]), &pools(&[a, b])), [""; 0]);
+        let slices = |text: &str| format!("qos: {{slice: [{text}]}}");
+        assert_eq!(
+            told(
+                &slices("{sst: 1, uplink: 1Mbps}"),
+                &slices("{sst: 1, uplink: 2Mbps}, {sst: 1, sd: 00000a}")
+            ),
+            ["upf.qos.slice: sst 1 00000a added", "upf.qos.slice[].uplink"]
+        );
+        let smfs = |text: &str| format!("pfcp: {{client: {{smf: [{text}]}}}}");
+        assert_eq!(
+            told(
+                &smfs("{address: 192.0.2.1}, {address: 192.0.2.1, port: 1}"),
+                &smfs("{address: 192.0.2.1}, {address: 192.0.2.1, port: 2}, {address: 192.0.2.1, port: 3}")
+            ),
+            ["upf.pfcp.client.smf: 192.0.2.1 added", "upf.pfcp.client.smf[].port"]
+        );
+        assert_eq!(told("max_sessions: 7", "max_sessions: 8"), ["upf.max_sessions"]);
     }
 
     // Input:  the addresses beyond loopback go, and so do TLS and the token; only the latter.

@@ -19,7 +19,7 @@ use crate::daemon::OwnerRequest;
 #[utoipa::path(
     post, path = "/api/v1/reload", tag = "UPF",
     responses(
-        (status = 200, description = "The keys that changed", body = ReloadedView),
+        (status = 200, description = "What changed", body = ReloadedView),
         (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
         (status = 422, description = "The file has errors; the configuration in force stays", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
@@ -32,8 +32,7 @@ pub(super) async fn reload(
     refuse_change(&headers)?;
     let reloaded = management.ask_owner(|reply| OwnerRequest::Reload { reply }).await?;
     let reloaded = reloaded.map_err(|errors| Refusal::Configuration(errors.to_string()))?;
-    let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
-    Ok(Json(ReloadedView { applied: owned(reloaded.applied), at_restart: owned(reloaded.at_restart) }))
+    Ok(Json(ReloadedView { applied: reloaded.applied, at_restart: reloaded.at_restart }))
 }
 
 /// Sets the level of the logs, until the next start or reload.

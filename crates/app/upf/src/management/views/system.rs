@@ -210,12 +210,13 @@ pub struct ConfigView {
     pub upf: Value,
 }
 
-/// What became of a reload of the configuration.
+/// What became of a reload of the configuration. A change is a key; or an item of a list that came or went, such as
+/// `upf.session: 10.46.0.0/16 added`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReloadedView {
-    /// The keys with a new value that is in force.
+    /// The changes that are in force.
     pub applied: Vec<String>,
-    /// The keys with a new value that takes effect at the next start.
+    /// The changes that take effect at the next start.
     pub at_restart: Vec<String>,
 }
 
