@@ -150,6 +150,10 @@ fn is_there(paths: &[String], names: &Names, word: &str) -> Option<bool> {
         _ if word.starts_with("target/") => return None,
         // A key of the configuration.
         _ if word.starts_with("upf.") => word.split('.').all(|key| names.has(key)),
+        // A metric, whose name in the sources is that of its family.
+        _ if word.starts_with("causeway_") && word.ends_with("_total") => {
+            names.has(word) || names.has(word.trim_end_matches("_total"))
+        }
         _ if word.contains("::") => word.split("::").all(|part| names.has(part) || is_path(paths, part)),
         _ if word.starts_with("*_") => names.0.iter().any(|name| name.ends_with(&word[1..])),
         _ if word.contains(['/', '.']) => is_path(paths, word),
@@ -188,6 +192,40 @@ fn names_in_documents_exist() {
     }
     assert!(missing.is_empty(), "these names are nowhere:{missing}");
     assert!(checked > 300, "only {checked} names were found");
+}
+
+/// The metric that a word between backticks names; `None`: it names something else, such as a crate or several metrics.
+fn metric(word: &str) -> Option<&str> {
+    let name = word.split_once('{').map_or(word, |(name, _)| name);
+    let is_whole = name.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'_');
+    Some(name).filter(|name| name.starts_with("causeway_") && is_whole)
+}
+
+// Input:  the names of Causeway's metrics between backticks in all pages but the changelog, which has names of families and of earlier
+//         versions, too.
+// Output: each is one that `docs/monitoring.md` lists, which has those of `/metrics`, or the buckets, sum or count of one.
+#[test]
+fn metrics_in_documents_exist() {
+    let paths = paths();
+    let list = read("docs/monitoring.md");
+    let rows = list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let listed: BTreeSet<&str> = rows.filter_map(|(name, _)| metric(name)).collect();
+    let is_listed = |name: &str| {
+        let parts = ["", "_bucket", "_sum", "_count"];
+        parts.iter().any(|part| name.strip_suffix(part).is_some_and(|name| listed.contains(name)))
+    };
+    let (mut checked, mut missing) = (0, String::new());
+    for page in pages(&paths).filter(|page| *page != "CHANGELOG.md") {
+        let text = prose(&read(page));
+        for name in named(&text).filter_map(metric) {
+            checked += 1;
+            if !is_listed(name) {
+                let _ = write!(missing, "\n{page}: {name}");
+            }
+        }
+    }
+    assert!(missing.is_empty(), "these metrics do not exist:{missing}");
+    assert!(checked > 100, "only {checked} names were found");
 }
 
 // Input:  the links of all pages to files of the repository.
