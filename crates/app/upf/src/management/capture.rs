@@ -28,7 +28,7 @@ use tokio_stream::Stream;
 
 use super::connections::StreamMark;
 use super::explain::{disposition, reason, sent, shown};
-use super::query::Parameters;
+use super::query::{NumberUpTo, Parameters, Parsed};
 use super::refusal::Refusal;
 use super::server::Shared;
 use super::session_watch::{SessionWatch, Step, StreamClient, WatchEnd};
@@ -116,14 +116,14 @@ impl Interface {
 #[into_params(parameter_in = Query)]
 pub(super) struct CaptureQuery {
     /// How long it takes at most, in seconds; 3600 by default.
-    #[param(minimum = 1, maximum = 3600)]
-    seconds: Option<u16>,
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 3600)]
+    seconds: Option<Parsed<NumberUpTo<MAX_SECONDS>>>,
     /// The number of packets in the file after which it ends; without it there is no such number.
-    #[param(minimum = 1)]
-    packets: Option<u64>,
+    #[param(value_type = Option<u64>, minimum = 1)]
+    packets: Option<Parsed<NumberUpTo<{ u64::MAX }>>>,
     /// The octets of each packet that are in the file; 65535 by default.
-    #[param(minimum = 1, maximum = 65535)]
-    snaplen: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 65535)]
+    snaplen: Option<Parsed<NumberUpTo<{ MAX_SNAPLEN as u64 }>>>,
 }
 
 /// The bounds, all of them.
@@ -135,19 +135,12 @@ struct Bounds {
 }
 
 impl CaptureQuery {
-    fn bounds(&self) -> Result<Bounds, Refusal> {
-        let (seconds, packets) = (self.seconds.unwrap_or(MAX_SECONDS), self.packets.unwrap_or(u64::MAX));
-        let snaplen = self.snaplen.unwrap_or(MAX_SNAPLEN);
-        if !(1..=MAX_SECONDS).contains(&seconds) {
-            return Err(Refusal::Query(format!("seconds is from 1 to {MAX_SECONDS}")));
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            duration: Duration::from_secs(self.seconds.as_ref().map_or(MAX_SECONDS, |seconds| seconds.0)),
+            packets: self.packets.as_ref().map_or(u64::MAX, |packets| packets.0),
+            snaplen: self.snaplen.as_ref().map_or(MAX_SNAPLEN, |snaplen| snaplen.0 as u32),
         }
-        if packets == 0 {
-            return Err(Refusal::Query("packets is at least 1".into()));
-        }
-        if !(1..=MAX_SNAPLEN).contains(&snaplen) {
-            return Err(Refusal::Query(format!("snaplen is from 1 to {MAX_SNAPLEN}")));
-        }
-        Ok(Bounds { duration: Duration::from_secs(seconds.into()), packets, snaplen })
     }
 }
 
@@ -183,7 +176,7 @@ pub(super) async fn capture(
     Path(text): Path<String>,
     Parameters(query): Parameters<CaptureQuery>,
 ) -> Result<Response, Refusal> {
-    let bounds = query.bounds()?;
+    let bounds = query.bounds();
     let watch =
         SessionWatch::begin(management, text.clone(), bounds.snaplen as usize, bounds.duration).await?;
     let file = CaptureFile::new(&text, bounds, watch.is_ethernet()).map_err(|_| Refusal::Unhealthy)?;

@@ -29,6 +29,9 @@ const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const LENGTH: u16 = 100;
 const LENGTHS: std::ops::RangeInclusive<u16> = 60..=1500;
 
+/// The form of a request, in short.
+const FORM: &str = r#"a packet such as {"interface": "n6", "source": "203.0.113.1", "destination": "10.45.0.2"}; see /api/v1"#;
+
 /// Explains what would become of a packet now, and by which rules.
 ///
 /// Nothing is sent, counted or measured. The packet is described in words, or given in hexadecimal.
@@ -38,6 +41,7 @@ const LENGTHS: std::ops::RangeInclusive<u16> = 60..=1500;
     responses(
         (status = 200, description = "The explanation", body = ExplanationView),
         (status = 400, description = "The packet is not described right", body = ProblemView, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too large", body = ProblemView, content_type = "application/problem+json"),
         (status = 501, description = "The data plane explains no such packets", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -46,7 +50,7 @@ pub(super) async fn explain(
     State(management): Shared,
     body: Result<Json<PacketView>, JsonRejection>,
 ) -> Result<Json<ExplanationView>, Refusal> {
-    let Json(view) = body.map_err(|rejection| Refusal::Query(rejection.body_text()))?;
+    let Json(view) = body.map_err(|rejection| Refusal::of_body(&rejection, FORM))?;
     let (ingress, packet) = packet(&view, &management.upf()).map_err(Refusal::Packet)?;
     let explained = in_time(management.workers.explain(ingress, packet)).await?;
     explained.map(|explanation| Json(shown(explanation))).ok_or(Refusal::Unexplained)

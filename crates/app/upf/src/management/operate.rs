@@ -43,6 +43,7 @@ pub(super) async fn reload(
         (status = 200, description = "The level is in force", body = LogLevelView),
         (status = 400, description = "This is no level", body = ProblemView, content_type = "application/problem+json"),
         (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too large", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -52,7 +53,8 @@ pub(super) async fn log_level(
     body: Result<Json<LogLevelView>, JsonRejection>,
 ) -> Result<Json<LogLevelView>, Refusal> {
     refuse_change(&headers)?;
-    let Json(view) = body.map_err(|rejection| Refusal::Query(rejection.body_text()))?;
+    let form = r#"{"level": "info"}, or error, warn, debug or trace"#;
+    let Json(view) = body.map_err(|rejection| Refusal::of_body(&rejection, form))?;
     let named = Level::ALL.iter().find(|level| level.word() == view.level);
     let level = *named.ok_or_else(|| Refusal::NoLevel(view.level.clone()))?;
     management.ask_owner(|reply| OwnerRequest::LogLevel { level, reply }).await?;
@@ -71,6 +73,7 @@ pub(super) async fn log_level(
         (status = 200, description = "The state from now on", body = DrainView),
         (status = 400, description = "This is no state", body = ProblemView, content_type = "application/problem+json"),
         (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too large", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -80,7 +83,8 @@ pub(super) async fn drain(
     body: Result<Json<DrainRequest>, JsonRejection>,
 ) -> Result<Json<DrainView>, Refusal> {
     refuse_change(&headers)?;
-    let Json(DrainRequest { draining }) = body.map_err(|rejection| Refusal::Query(rejection.body_text()))?;
+    let form = r#"{"draining": true} or {"draining": false}"#;
+    let Json(DrainRequest { draining }) = body.map_err(|rejection| Refusal::of_body(&rejection, form))?;
     let ask = |reply| ManagementRequest::Drain { is_draining: draining, reply };
     let sessions = management.ask(ask).await?;
     Ok(Json(DrainView { draining, sessions }))

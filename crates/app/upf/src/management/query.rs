@@ -1,5 +1,6 @@
 //! The parameters of requests, as text and as values.
 
+use std::error::Error as _;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::IpAddr;
@@ -29,7 +30,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(query)| Self(query)).map_err(|rejection| Refusal::Query(rejection.body_text()))
+        query.map(|Query(query)| Self(query)).map_err(|rejection| {
+            // The cause begins with the name of the parameter.
+            let cause = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
+            let text = cause.replace("unknown field", "unknown parameter");
+            Refusal::Query(text.replace("duplicate field", "more than one parameter"))
+        })
     }
 }
 
@@ -46,7 +52,7 @@ pub(super) struct SessionQuery {
     cp_seid: Option<Parsed<CpSeidText>>,
     /// An IP address of the UE, or one in its prefix or framed routes.
     #[param(value_type = Option<String>, example = "10.45.0.2")]
-    ue: Option<IpAddr>,
+    ue: Option<Parsed<AddressText>>,
     /// The TEID of a local tunnel, in decimal or, after `0x`, hexadecimal; not zero.
     #[param(value_type = Option<String>, example = "0x1a2b3c4d")]
     teid: Option<Parsed<TeidText>>,
@@ -61,7 +67,7 @@ pub(super) struct SessionQuery {
     smf: Option<Parsed<Text>>,
     /// The address of a GTP-U peer: of a gNB or another UPF.
     #[param(value_type = Option<String>, example = "198.51.100.7")]
-    gnb: Option<IpAddr>,
+    gnb: Option<Parsed<AddressText>>,
     /// The `after` of the page before.
     #[param(value_type = Option<String>, pattern = "^(0x[0-9a-fA-F]{1,16}|[0-9]{1,19})$", example = "0x40")]
     after: Option<Parsed<NumberText>>,
@@ -78,7 +84,7 @@ impl SessionQuery {
 
     /// The maximum number of sessions on the page.
     pub(super) fn limit(&self) -> usize {
-        self.limit.as_ref().map_or(PAGE, |limit| limit.0)
+        self.limit.as_ref().map_or(PAGE, |limit| limit.0 as usize)
     }
 
     /// The filters.
@@ -87,12 +93,12 @@ impl SessionQuery {
         SessionFilter {
             seid: self.seid.map(|seid| seid.0),
             cp: self.cp_seid.map(|cp| cp.0),
-            ue: self.ue,
+            ue: self.ue.map(|ue| ue.0),
             teid: self.teid.map(|teid| teid.0),
             dnn: self.dnn.map(|dnn| NetworkInstance::new(&dnn.0)),
             user: self.user.map(plain),
             smf: self.smf.map(|smf| node_of(&smf.0)),
-            gnb: self.gnb,
+            gnb: self.gnb.map(|gnb| gnb.0),
         }
     }
 }
@@ -127,7 +133,7 @@ pub(super) struct HeavyHitterQuery {
 impl HeavyHitterQuery {
     /// The maximum number of flows.
     pub(super) fn limit(&self) -> usize {
-        self.limit.as_ref().map_or(100, |limit| limit.0)
+        self.limit.as_ref().map_or(100, |limit| limit.0 as usize)
     }
 }
 
@@ -152,7 +158,7 @@ impl PlacementQuery {
 
     /// The maximum number of rules.
     pub(super) fn limit(&self) -> usize {
-        self.limit.as_ref().map_or(100, |limit| limit.0)
+        self.limit.as_ref().map_or(100, |limit| limit.0 as usize)
     }
 }
 
@@ -174,17 +180,17 @@ pub(super) fn number(text: &str) -> Option<u64> {
 }
 
 /// A kind of parameter value.
-trait ParameterKind {
+pub(super) trait ParameterKind {
     /// The value.
     type Value;
     /// What is expected, after "expected".
-    const EXPECTED: &'static str;
+    fn expected() -> String;
 
     fn read(text: &str) -> Option<Self::Value>;
 }
 
 /// A value that was read from a text.
-struct Parsed<K: ParameterKind>(K::Value);
+pub(super) struct Parsed<K: ParameterKind>(pub(super) K::Value);
 
 impl<'de, K: ParameterKind> Deserialize<'de> for Parsed<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -198,12 +204,12 @@ impl<K: ParameterKind> Visitor<'_> for TextVisitor<K> {
     type Value = Parsed<K>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(K::EXPECTED)
+        f.write_str(&K::expected())
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Parsed<K>, E> {
         let read = K::read(text).map(Parsed);
-        read.ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+        read.ok_or_else(|| E::custom(format_args!("expected {}, not {text:?}", K::expected())))
     }
 }
 
@@ -211,7 +217,10 @@ struct NumberText;
 
 impl ParameterKind for NumberText {
     type Value = u64;
-    const EXPECTED: &'static str = "the `after` of the page before, for example 0x2a";
+
+    fn expected() -> String {
+        "the `after` of the page before, for example 0x2a".into()
+    }
 
     fn read(text: &str) -> Option<u64> {
         number(text)
@@ -223,7 +232,10 @@ struct PathText;
 
 impl ParameterKind for PathText {
     type Value = (IpAddr, IpAddr);
-    const EXPECTED: &'static str = "the `after` of the page before, for example 192.0.2.1-198.51.100.7";
+
+    fn expected() -> String {
+        "the `after` of the page before, for example 192.0.2.1-198.51.100.7".into()
+    }
 
     fn read(text: &str) -> Option<Self::Value> {
         let (local, peer) = text.split_once('-')?;
@@ -231,22 +243,45 @@ impl ParameterKind for PathText {
     }
 }
 
-struct LimitText;
+struct AddressText;
 
-impl ParameterKind for LimitText {
-    type Value = usize;
-    const EXPECTED: &'static str = "a number from 1 to 1000";
+impl ParameterKind for AddressText {
+    type Value = IpAddr;
 
-    fn read(text: &str) -> Option<usize> {
-        usize::from_str(text).ok().filter(|limit| (1..=PAGE).contains(limit) && !text.starts_with('+'))
+    fn expected() -> String {
+        "an IP address, for example 10.45.0.2 or 2001:db8::2".into()
+    }
+
+    fn read(text: &str) -> Option<IpAddr> {
+        text.parse().ok()
     }
 }
+
+/// A number from 1 to a maximum.
+pub(super) struct NumberUpTo<const MAX: u64>;
+
+impl<const MAX: u64> ParameterKind for NumberUpTo<MAX> {
+    type Value = u64;
+
+    fn expected() -> String {
+        if MAX == u64::MAX { "a number from 1 on".into() } else { format!("a number from 1 to {MAX}") }
+    }
+
+    fn read(text: &str) -> Option<u64> {
+        u64::from_str(text).ok().filter(|number| (1..=MAX).contains(number) && !text.starts_with('+'))
+    }
+}
+
+type LimitText = NumberUpTo<{ PAGE as u64 }>;
 
 struct SeidText;
 
 impl ParameterKind for SeidText {
     type Value = Seid;
-    const EXPECTED: &'static str = "a SEID, for example 0x2a";
+
+    fn expected() -> String {
+        "a SEID, for example 0x2a".into()
+    }
 
     fn read(text: &str) -> Option<Seid> {
         seid_of(text)
@@ -257,7 +292,10 @@ struct CpSeidText;
 
 impl ParameterKind for CpSeidText {
     type Value = (Seid, Option<IpAddr>);
-    const EXPECTED: &'static str = "an F-SEID, for example 0x51 or 0x51@192.0.2.21";
+
+    fn expected() -> String {
+        "an F-SEID, for example 0x51 or 0x51@192.0.2.21".into()
+    }
 
     fn read(text: &str) -> Option<Self::Value> {
         match text.split_once('@') {
@@ -271,7 +309,10 @@ struct TeidText;
 
 impl ParameterKind for TeidText {
     type Value = Teid;
-    const EXPECTED: &'static str = "a TEID that is not zero, for example 0x1a2b3c4d";
+
+    fn expected() -> String {
+        "a TEID that is not zero, for example 0x1a2b3c4d".into()
+    }
 
     fn read(text: &str) -> Option<Teid> {
         Teid::new(u32::try_from(number(text)?).ok()?)
@@ -282,7 +323,10 @@ struct Text;
 
 impl ParameterKind for Text {
     type Value = String;
-    const EXPECTED: &'static str = "a text of 1 to 255 octets";
+
+    fn expected() -> String {
+        "a text of 1 to 255 octets".into()
+    }
 
     fn read(text: &str) -> Option<String> {
         (1..=MAX_TEXT).contains(&text.len()).then(|| text.to_owned())

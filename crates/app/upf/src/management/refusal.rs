@@ -1,14 +1,17 @@
 //! Requests that are refused, and why.
 
+use std::error::Error as _;
 use std::fmt;
 
 use axum::Json;
+use axum::extract::rejection::JsonRejection;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use causeway_types::Seid;
 use thiserror::Error;
 
+use super::server::BODY;
 use super::views::ProblemView;
 
 /// Why the packets of a session are not shown.
@@ -38,6 +41,12 @@ pub(super) enum Refusal {
     /// A query that is not understood.
     #[error("{0}")]
     Query(String),
+    /// A body that is not the one of the call.
+    #[error("{0}")]
+    Body(String),
+    /// A body that is too large.
+    #[error("the body has more than {BODY} octets, which is the limit")]
+    LargeBody,
     /// A path segment that is no SEID.
     #[error("`{0}` is no SEID: give it in decimal or, after 0x, hexadecimal")]
     NoSeid(String),
@@ -117,9 +126,30 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
+    /// The refusal of a body that is not in this form.
+    pub(super) fn of_body(rejection: &JsonRejection, form: &str) -> Self {
+        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            return Self::LargeBody;
+        }
+        let cause = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
+        Self::Body(match rejection {
+            JsonRejection::MissingJsonContentType(_) => {
+                format!("the body is expected in JSON, with `Content-Type: application/json`: {form}")
+            }
+            JsonRejection::JsonSyntaxError(_) => format!("the body is not JSON ({cause}); expected {form}"),
+            JsonRejection::JsonDataError(_) => {
+                format!("{}; expected {form}", cause.replace("unknown field", "unknown name"))
+            }
+            _ => format!("the body did not come whole; expected {form}"),
+        })
+    }
+
     const fn status(&self) -> StatusCode {
         match self {
-            Self::Query(_) | Self::NoSeid(_) | Self::NoLevel(_) | Self::Packet(_) => StatusCode::BAD_REQUEST,
+            Self::Query(_) | Self::Body(_) | Self::NoSeid(_) | Self::NoLevel(_) | Self::Packet(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::LargeBody => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Configuration(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnknownSession(_) | Self::UnknownAssociation | Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::Unexplained | Self::OnSwitch(_) | Self::NoKeys => StatusCode::NOT_IMPLEMENTED,

@@ -36,7 +36,7 @@ use crate::worker::{SnapshotClient, WATCHES};
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum size of a request body, in octets.
-const BODY: usize = 16 * 1024;
+pub(super) const BODY: usize = 16 * 1024;
 
 /// Sessions for whose application classes the packet threads are asked at a time.
 const CLASSES: usize = 64;

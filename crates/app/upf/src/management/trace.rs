@@ -15,7 +15,7 @@ use tokio_stream::Stream;
 
 use super::connections::StreamMark;
 use super::explain::{disposition, reason, sent, shown};
-use super::query::Parameters;
+use super::query::{NumberUpTo, Parameters, Parsed};
 use super::refusal::Refusal;
 use super::server::Shared;
 use super::session_watch::{SessionWatch, Step, StreamClient, WatchEnd};
@@ -23,10 +23,10 @@ use super::views::{ProblemView, TraceEnd, TraceEvent, TracedPacketView};
 use crate::worker::{Missed, MissedPackets, Observation, ProcessedPacket, SentPacket};
 
 /// The limits of a trace: how long it takes, and the packets that it shows.
-const SECONDS: u16 = 60;
-pub(super) const MAX_SECONDS: u16 = 3600;
+const SECONDS: u64 = 60;
+pub(super) const MAX_SECONDS: u64 = 3600;
 const PACKETS: u32 = 1000;
-const MAX_PACKETS: u32 = 1_000_000;
+const MAX_PACKETS: u64 = 1_000_000;
 
 /// The interval of comments that keep the stream open.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -37,23 +37,18 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 #[into_params(parameter_in = Query)]
 pub(super) struct TraceQuery {
     /// How long it takes at most, in seconds; 60 by default.
-    #[param(minimum = 1, maximum = 3600)]
-    seconds: Option<u16>,
+    #[param(value_type = Option<u16>, minimum = 1, maximum = 3600)]
+    seconds: Option<Parsed<NumberUpTo<MAX_SECONDS>>>,
     /// The number of packets after which it ends; 1000 by default.
-    #[param(minimum = 1, maximum = 1000000)]
-    packets: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 1000000)]
+    packets: Option<Parsed<NumberUpTo<MAX_PACKETS>>>,
 }
 
 impl TraceQuery {
-    fn bounds(&self) -> Result<(Duration, u32), Refusal> {
-        let (seconds, packets) = (self.seconds.unwrap_or(SECONDS), self.packets.unwrap_or(PACKETS));
-        if !(1..=MAX_SECONDS).contains(&seconds) {
-            return Err(Refusal::Query(format!("seconds is from 1 to {MAX_SECONDS}")));
-        }
-        if !(1..=MAX_PACKETS).contains(&packets) {
-            return Err(Refusal::Query(format!("packets is from 1 to {MAX_PACKETS}")));
-        }
-        Ok((Duration::from_secs(seconds.into()), packets))
+    fn bounds(&self) -> (Duration, u32) {
+        let seconds = self.seconds.as_ref().map_or(SECONDS, |seconds| seconds.0);
+        let packets = self.packets.as_ref().map_or(PACKETS, |packets| packets.0 as u32);
+        (Duration::from_secs(seconds), packets)
     }
 }
 
@@ -83,7 +78,7 @@ pub(super) async fn trace(
     Path(text): Path<String>,
     Parameters(query): Parameters<TraceQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, axum::Error>>>, Refusal> {
-    let (duration, packets) = query.bounds()?;
+    let (duration, packets) = query.bounds();
     let watch = SessionWatch::begin(management, text, 0, duration).await?;
     let (client, events) = StreamClient::new(mark.clone());
     tokio::spawn(run(watch, packets, client));

@@ -137,18 +137,22 @@ fn what_is_malformed_is_refused_by_name() {
     let (running, _smf) = start();
     let known = ["seid", "cp_seid", "ue", "teid", "dnn", "user", "smf", "gnb", "after", "limit"];
     for (path, status, says) in [
-        ("sessions?imsi=1", 400, vec!["`imsi`"]),
+        ("sessions?imsi=1", 400, vec!["unknown parameter `imsi`"]),
         ("sessions?imsi=1", 400, known.to_vec()),
-        ("sessions?ue=10.45.0.300", 400, vec!["ue:"]),
+        (
+            "sessions?ue=10.45.0.300",
+            400,
+            vec!["ue: expected an IP address, for example ", "not \"10.45.0.300\""],
+        ),
         ("sessions?ue=", 400, vec!["ue:"]),
-        ("sessions?ue=10.45.0.3&ue=10.45.0.4", 400, vec!["`ue`"]),
+        ("sessions?ue=10.45.0.3&ue=10.45.0.4", 400, vec!["more than one parameter `ue`"]),
         ("sessions?teid=0", 400, vec!["teid:", "not zero"]),
         ("sessions?teid=0x1ffffffff", 400, vec!["teid:"]),
         ("sessions?seid=-1", 400, vec!["seid:"]),
         ("sessions?seid=0x%2B1", 400, vec!["seid:"]),
         ("sessions?cp_seid=0x51@", 400, vec!["cp_seid:"]),
         ("sessions?dnn=", 400, vec!["dnn:"]),
-        ("sessions?limit=0", 400, vec!["limit:", "1 to 1000"]),
+        ("sessions?limit=0", 400, vec!["limit: expected a number from 1 to 1000, not \"0\""]),
         ("sessions?limit=1001", 400, vec!["limit:"]),
         ("sessions?after=x", 400, vec!["after:"]),
         ("sessions/nonsense", 400, vec!["`nonsense`", "SEID"]),
@@ -161,6 +165,7 @@ fn what_is_malformed_is_refused_by_name() {
         assert!(head.contains("content-type: application/problem+json"), "{path}: {head}");
         let problem: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(problem["status"], status, "{path}");
+        assert!(!body.contains("deserialize") && !body.contains("field"), "{path}: {body}");
         for part in says {
             assert!(problem["detail"].as_str().unwrap().contains(part), "{path}: {part} is not in {body}");
         }
@@ -228,7 +233,7 @@ fn explained(running: &Running, packet: &str) -> (String, Value) {
 }
 
 // Input:  an idle UE whose downlink packets are buffered: a packet to it in words, one that is none, one to no UE, one that
-//         the words do not describe, and octets that are no JSON.
+//         the words do not describe, octets that are no JSON, and a body of 20,000 octets.
 // Output: the session, its PDR and action, and that it would be buffered, which it is not: the buffer stays empty and no report
 //         is sent; the drop reasons with what to do; what is wrong with the words.
 #[test]
@@ -254,11 +259,24 @@ fn a_packet_is_explained_and_not_handled() {
     assert_eq!(malformed["disposition"], "dropped");
     let (_, to_nobody) = explained(&running, &to_ue.replace("10.45.0.2", "10.45.0.3"));
     assert_eq!(to_nobody["reason"]["reason"], "unknown_ue");
-    for wrong in [r#"{"interface": "n6"}"#, r#"{"interface": "n5"}"#, r#"{"interfaces": "n6"}"#, "[", "\u{1}"]
-    {
+    let form = "expected a packet such as {";
+    for (wrong, says) in [
+        (r#"{"interface": "n6"}"#, ["give source", ""]),
+        (r#"{"interface": "n5"}"#, ["give source", ""]),
+        (r#"{"interfaces": "n6"}"#, ["unknown name `interfaces`", form]),
+        (r#"{"qfi": "nine"}"#, ["qfi: ", form]),
+        ("[", ["the body is not JSON", form]),
+        ("\u{1}", ["the body is not JSON", form]),
+    ] {
         let (status, problem) = explained(&running, wrong);
         assert!(status.starts_with("HTTP/1.1 400"), "{wrong}: {status} {problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(says.iter().all(|part| detail.contains(part)), "{wrong}: {detail}");
+        assert!(!detail.contains("deserialize") && !detail.contains("request body"), "{wrong}: {detail}");
     }
+    let (status, problem) = explained(&running, &format!("{{\"packet\": \"{}\"}}", "4".repeat(20_000)));
+    assert!(status.starts_with("HTTP/1.1 413"), "{status}");
+    assert_eq!(problem["detail"], "the body has more than 16384 octets, which is the limit");
     assert_eq!(running.metric("causeway_received_packets_total{side=\"ip\"}"), 0.0);
 }
 

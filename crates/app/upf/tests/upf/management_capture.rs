@@ -322,8 +322,17 @@ fn what_cannot_be_captured_is_refused() {
     };
     assert_eq!(refused("/api/v1/sessions/0xffffffffffff/capture").0, 404);
     assert_eq!(refused("/api/v1/sessions/x/capture").0, 400);
-    for query in ["seconds=0", "seconds=3601", "packets=0", "snaplen=0", "snaplen=65536", "second=1"] {
-        assert_eq!(refused(&path(session, &format!("capture?{query}"))).0, 400, "{query}");
+    for (query, says) in [
+        ("seconds=0", "seconds: expected a number from 1 to 3600, not \"0\""),
+        ("seconds=3601", "seconds: expected a number from 1 to 3600"),
+        ("packets=0", "packets: expected a number from 1 on"),
+        ("packets=x", "packets: expected a number from 1 on, not \"x\""),
+        ("snaplen=0", "snaplen: expected a number from 1 to 65535"),
+        ("snaplen=65536", "snaplen: expected a number from 1 to 65535"),
+        ("second=1", "unknown parameter `second`"),
+    ] {
+        let (status, detail) = refused(&path(session, &format!("capture?{query}")));
+        assert!(status == 400 && detail.contains(says), "{query}: {status} {detail}");
     }
     let at = running.daemon.management_addresses()[0];
     let _traces: Vec<_> = (0..4).map(|_| open(at, &path(session, "trace"))).collect();

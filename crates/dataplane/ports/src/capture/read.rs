@@ -1,7 +1,7 @@
 //! Reading pcap and pcapng.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{ErrorKind, Read, Seek};
 use std::path::Path;
 
 use causeway_packet::{EtherType, Ethernet};
@@ -15,6 +15,16 @@ use crate::{Counter, PortError};
 
 /// The first octets of every pcapng file.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
+/// The first octets of pcap files: times in microseconds or nanoseconds, in both byte orders.
+const PCAP: [[u8; 4]; 4] =
+    [[0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d], [0x4d, 0x3c, 0xb2, 0xa1]];
+
+/// Why a file cannot be read.
+const NO_CAPTURE: &str =
+    "neither a pcap nor a pcapng file: give one that tcpdump, Wireshark or `causeway capture` has written";
+const CUT: &str = "the file ends within its header: write it again";
+const DAMAGED: &str = "the header of the file is damaged: write it again";
 
 /// Octets of the two versions of the Linux "cooked" header, and the offset of their protocol field.
 const COOKED: (usize, usize) = (16, 14);
@@ -61,13 +71,21 @@ impl CaptureReader {
         let name = path.display().to_string();
         let mut file = File::open(path).map_err(|error| failure(&name, error))?;
         let mut magic = [0; 4];
-        file.read_exact(&mut magic).map_err(|error| failure(&name, error))?;
+        file.read_exact(&mut magic).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => unusable(name.clone(), NO_CAPTURE),
+            _ => failure(&name, error),
+        })?;
         file.rewind().map_err(|error| failure(&name, error))?;
         let format = match magic {
             PCAPNG => PcapNgReader::new(file).map(Format::PcapNg),
-            _ => PcapReader::new(file).map(Format::Pcap),
+            magic if PCAP.contains(&magic) => PcapReader::new(file).map(Format::Pcap),
+            _ => return Err(unusable(name, NO_CAPTURE)),
         };
-        format.map(|format| Self { format, damaged: false }).map_err(|error| failure(&name, error))
+        format.map(|format| Self { format, damaged: false }).map_err(|error| match error {
+            PcapError::IoError(error) if error.kind() != ErrorKind::UnexpectedEof => failure(&name, error),
+            PcapError::IoError(_) | PcapError::IncompleteBuffer => unusable(name, CUT),
+            _ => unusable(name, DAMAGED),
+        })
     }
 
     /// The next packet from its IP header on, or the counter of the reason why that record contains none. `None` at
@@ -97,6 +115,10 @@ impl CaptureReader {
             }
         }
     }
+}
+
+fn unusable(path: String, reason: &str) -> PortError {
+    PortError::Capture { path, reason: reason.to_owned() }
 }
 
 fn next_packet(reader: &mut PcapReader<File>) -> Option<Result<Frame, PcapError>> {

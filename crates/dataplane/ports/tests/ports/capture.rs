@@ -174,17 +174,25 @@ fn a_classic_pcap_of_ethernet_frames_is_replayed() {
     assert_eq!(port.counters().value(Counter::RxTruncated), 1);
 }
 
-// Input:  a missing file, and one that is no capture.
-// Output: errors that name the file.
+// Input:  a missing file, some that are no capture, and some that end too early.
+// Output: errors that name the file, and say what is wrong.
 #[test]
 fn a_file_that_is_no_capture_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("letter.txt");
     let missing = message(CaptureReader::open(&path));
     assert!(missing.contains("letter.txt") && missing.contains("No such file"), "{missing}");
-    std::fs::write(&path, "Dear capture").unwrap();
-    let other = message(CaptureReader::open(&path));
-    assert!(other.contains("letter.txt"), "{other}");
+    for (content, why) in [
+        (&b"Dear capture"[..], "neither a pcap nor a pcapng file: give one that tcpdump"),
+        (b"", "neither a pcap nor a pcapng file: give one that tcpdump"),
+        (&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0], "ends within its header"),
+        (&[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0], "ends within its header"),
+        (&[0x0a; 28], "neither a pcap nor a pcapng file"),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        let other = message(CaptureReader::open(&path));
+        assert!(other.contains("letter.txt: ") && other.contains(why), "{content:?}: {other}");
+    }
     let unwritable = message(Capture::create(&folder.path().join("no/where"), 1).map(drop));
     assert!(unwritable.contains("no/where"), "{unwritable}");
 }

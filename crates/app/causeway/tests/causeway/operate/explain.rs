@@ -117,7 +117,12 @@ fn frames_of_other_programs_are_explained() {
     for (args, code, expected) in [
         (&["-r", file, "--packet", "4"][..], 1, format!("{file}: there is no packet 4, but 3")),
         (&["-r", "/nowhere/a.pcap"], 1, "capture file /nowhere/a.pcap: No such file".into()),
-        (&["-r", text], 1, format!("capture file {text}: ")),
+        (
+            &["-r", text],
+            1,
+            format!("capture file {text}: neither a pcap nor a pcapng file: give one that tcpdump"),
+        ),
+        (&["-r", "/dev/null"], 1, "capture file /dev/null: neither a pcap nor a pcapng file".into()),
         (&["-r", file, "uplink", "10.45.1.0", "203.0.113.1"], 2, "cannot be used with".into()),
         (&["--packet", "1", "uplink", "10.45.1.0", "203.0.113.1"], 2, "cannot be used with".into()),
         (&["--packet", "1"], 2, "--read <FILE>".into()),
