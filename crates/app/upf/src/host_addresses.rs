@@ -220,6 +220,8 @@ impl HostWatch {
     }
 
     fn update_filters(&mut self, seen: &HostSnapshot) {
+        // Several threads have sockets at one address, of which one line of the log is enough.
+        let mut logged = BTreeSet::new();
         for guarded in &mut self.sockets {
             let arrivals = seen.arrivals(guarded.local.ip(), &guarded.accept, &self.devices);
             if guarded.arrivals.as_ref() == Some(&arrivals) {
@@ -228,6 +230,7 @@ impl HostWatch {
             let (what, local, key, received) =
                 (guarded.what, guarded.local, guarded.key, seen.shown(&arrivals));
             match set_interface_filter(&guarded.socket, &arrivals) {
+                Ok(()) if !logged.insert((what, local)) => {}
                 Ok(()) if guarded.arrivals.is_none() => info!("{what} on {local} accepts {received} ({key})"),
                 Ok(()) => info!("{what} on {local} accepts {received} from now on ({key})"),
                 Err(error) => {

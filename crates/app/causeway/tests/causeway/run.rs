@@ -35,6 +35,22 @@ fn a_signal_stops_it_with_0() {
     }
 }
 
+// Input:  a daemon with three packet threads, each of which has a socket of N4 and one of N3.
+// Output: one line of the log says which interfaces are accepted on N4, and one on N3.
+#[test]
+fn accepted_interfaces_are_logged_once() {
+    let at = loopback();
+    let path = file(at, "info");
+    let text = std::fs::read_to_string(&path).unwrap().replace("200ms", "200ms, accelerate: true");
+    std::fs::write(&path, text + "  workers: {count: 3}\n").unwrap();
+    let mut running = Running::start(&["--config", path.to_str().unwrap()]);
+    running.until("ready");
+    for socket in [format!("N4 on {at}:8805 accepts"), format!("N3 on {at}:2152 accepts")] {
+        let lines = running.seen.iter().filter(|line| line.contains(&socket)).count();
+        assert_eq!(lines, 1, "{socket}: {:#?}", running.seen);
+    }
+}
+
 // Input:  a file whose log level changes, and SIGHUP; then one whose allow-list and UE pool change; then a wrong one.
 // Output: the new level holds; the allow-list holds, the pool is named as waiting for a restart; the error names the line,
 //         and the daemon goes on.
