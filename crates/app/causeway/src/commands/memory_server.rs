@@ -127,12 +127,28 @@ fn config(args: &MemoryServerArgs, local: SocketAddr, description: Description) 
 }
 
 fn memory(size: usize, description: Description) -> Result<Regions, String> {
+    // The kernel promises more than it has, and ends the process that uses it.
+    let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
+    if let Some(available) = available.filter(|available| size as u64 > *available) {
+        return Err(format!(
+            "there is no memory of {size} octets: {available} octets are available, swap included; give a smaller --size"
+        ));
+    }
     // Asked first: memory that there is not would end the process.
     Vec::<u8>::new().try_reserve_exact(size).map_err(|_| format!("there is no memory of {size} octets"))?;
     let region = Region::new(description.base, size, description.rights);
     let mut regions = Regions::new();
     regions.insert(description.rkey, region.ok_or("the memory ends beyond the last address")?);
     Ok(regions)
+}
+
+/// The octets that /proc/meminfo says can be used, in memory and in swap.
+fn available(meminfo: &str) -> Option<u64> {
+    let field = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    field("MemAvailable:")?.checked_add(field("SwapFree:").unwrap_or(0))
 }
 
 /// A number that nobody can guess.
@@ -190,4 +206,22 @@ fn summary(counters: &ServerCounters) -> String {
         work.refused,
         work.dropped,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  /proc/meminfo with and without swap, and texts that are none.
+    // Output: the memory and swap that can be used, in octets.
+    #[test]
+    fn available_memory_is_read() {
+        let text =
+            "MemTotal:  9 kB\nMemFree:   1 kB\nMemAvailable:   2 kB\nSwapTotal: 8 kB\nSwapFree:   3 kB\n";
+        assert_eq!(available(text), Some(5 * 1024));
+        assert_eq!(available("MemAvailable: 2 kB\n"), Some(2048));
+        for none in ["", "MemAvailable:", "MemAvailable: x kB", "MemAvailable: 99999999999999999999 kB"] {
+            assert_eq!(available(none), None, "{none}");
+        }
+    }
 }

@@ -257,7 +257,7 @@ fn frames(path: &std::path::Path) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| Some(reader.next_packet()?.ok()?.data.into_owned())).collect()
 }
 
-// Input:  an address that is taken, more memory than there can be; every address at once, no memory, a word as size.
+// Input:  an address that is taken, more memory than there can be, and than there is; every address at once, no memory, a word as size.
 // Output: 1 with the reason; 2 with what is right.
 #[test]
 fn what_it_cannot_do_is_said() {
@@ -266,6 +266,7 @@ fn what_it_cannot_do_is_said() {
     for (args, code, reason) in [
         (&["--listen", &address][..], 1, "cannot listen on 127.0.0.1:"),
         (&["--listen", "127.0.0.1:0", "--size", "9000000000GiB"], 1, "there is no memory of"),
+        (&["--listen", "127.0.0.1:0", "--size", "99999GiB"], 1, "octets are available, swap included"),
         (&["--listen", "0.0.0.0"], 2, "one address of this host"),
         (&["--listen", "somewhere"], 2, "an address, or an address and a port"),
         (&["--size", "0"], 2, "a number of octets above 0"),
