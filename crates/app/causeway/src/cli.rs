@@ -22,6 +22,8 @@ use crate::commands::drops::DropsArgs;
 use crate::commands::events::EventsArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::heavy::HeavyArgs;
+#[cfg(feature = "p4runtime")]
+use crate::commands::identifiers::count;
 use crate::commands::interfaces::InterfacesArgs;
 use crate::commands::log_level::LogLevelArgs;
 use crate::commands::man::ManArgs;
@@ -64,8 +66,9 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
 const RUN_HELP: &str = "\
-SIGTERM and SIGINT release the associations and stop; a second one stops immediately. SIGHUP reloads the
-configuration: `causeway config keys` marks the keys that change without a restart. TUN devices need CAP_NET_ADMIN.
+SIGTERM and SIGINT release the associations and stop; a second one stops immediately.
+SIGHUP reloads the configuration: `causeway config keys` marks the keys that change without a restart.
+TUN devices need CAP_NET_ADMIN.
 
 Examples:
   causeway run --config /etc/causeway/upf.yaml
@@ -107,7 +110,7 @@ Examples:
 Exit codes: 0 measured, 1 it could not be measured, 2 wrong command line.";
 
 const PLAN_HELP: &str = "\
-Places the tables of a UPF in P4 into the stages of a Tofino pipeline, without a compiler: how many UEs fit, whether so many
+Places the tables of a UPF in P4 into the stages of a Tofino pipeline, without a compiler: how many UEs fit, whether so many \
 do, or whether tables of given sizes do. docs/planner.md describes the model and how near it comes to a compiler.
 
 Examples:
@@ -120,7 +123,7 @@ Examples:
 Exit codes: 0 it fits, 1 it does not or cannot be planned, 2 wrong command line.";
 
 const EXPERIMENT_HELP: &str = "\
-Experiments of HiP4-UPF (ATC'24) with the mechanisms of the switch backend over a modelled switch. Times are model time: they are
+Experiments of HiP4-UPF (ATC'24) with the mechanisms of the switch backend over a modelled switch. Times are model time: they are \
 the same on any machine, and the same seed gives the same files. docs/experiments.md says what is modelled.
 Experiments on heavy hitters with Causeway's detectors and those of others on generated traces: docs/heavy-hitters.md.
 The memory path of X-PLANE (MobiCom '23) over modelled memory servers, also in docs/experiments.md.
@@ -138,9 +141,9 @@ Examples:
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 
 const CAPTURE_HELP: &str = "\
-The interfaces of the file are N3 in, N3 out, N6 in and N6 out. All packets begin with their IP
-header; those of N3 have headers of IP, UDP and GTP-U. A comment to each packet has its PDR, FAR,
-QERs and URRs, and what became of it. A packet thread observes at most 2,000 packets in a second;
+The interfaces of the file are N3 in, N3 out, N6 in and N6 out. All packets begin with their IP \
+header; those of N3 have headers of IP, UDP and GTP-U. A comment to each packet has its PDR, FAR, \
+QERs and URRs, and what became of it. A packet thread observes at most 2,000 packets in a second; \
 how many were not captured is said at the end, and stands in the file.
 
 Examples:
@@ -152,11 +155,11 @@ Exit codes: 0 done, also after Ctrl-C, 1 failed, 2 wrong command line.";
 
 const MEMORY_SERVER_HELP: &str = "\
 RDMA READ, WRITE and atomic operations on one region of memory, by reliable connections in UDP, without an adapter that does RDMA.
-Clients set up connections by the messages of InfiniBand's communication management, and learn the remote key so. Nothing is
-encrypted and nobody is asked who they are: whoever reaches the port has the memory. The memory is empty after a start, and clients
+Clients set up connections by the messages of InfiniBand's communication management, and learn the remote key so. Nothing is \
+encrypted and nobody is asked who they are: whoever reaches the port has the memory. The memory is empty after a start, and clients \
 learn of a restart. SIGTERM and SIGINT end it, with what it did.
 
-P4 profile `xplane` on Tofino 1 cannot add pad octets and CRC behind a packet. --requests-without-crc names the addresses of such switches. Octets
+P4 profile `xplane` on Tofino 1 cannot add pad octets and CRC behind a packet. --requests-without-crc names the addresses of such switches. Octets \
 that change on the way from there are not noticed.
 
 Examples:
@@ -168,8 +171,8 @@ Examples:
 Exit codes: 0 ended by a signal, 1 it cannot listen or has not so much memory, 2 wrong command line.";
 
 const TRAIN_HELP: &str = "\
-A class of traffic, such as cloud gaming, is told from others by counts, sizes and gaps of its packets in a window. The tree that does
-so is trained on labelled flows, and validated on sessions, games or networks that it has not seen. The classification \"never\" stands
+A class of traffic, such as cloud gaming, is told from others by counts, sizes and gaps of its packets in a window. The tree that does \
+so is trained on labelled flows, and validated on sessions, games or networks that it has not seen. The classification \"never\" stands \
 beside each score. docs/application-classes.md leads from a capture to a model.
 
 Examples:
@@ -182,8 +185,8 @@ Exit codes: 0 trained, 1 a file is wrong or cannot be written, 2 wrong command l
 
 #[cfg(feature = "p4runtime")]
 const SWITCH_MODEL_HELP: &str = "\
-Any controller that speaks P4Runtime can drive it: read and set the program, write and read entries, counters and meters, send and
-get packets. Frames have no ports to come by but the CPU's: a packet-out with command PROCESS goes through the tables, and what
+Any controller that speaks P4Runtime can drive it: read and set the program, write and read entries, counters and meters, send and \
+get packets. Frames have no ports to come by but the CPU's: a packet-out with command PROCESS goes through the tables, and what \
 would leave by a port is counted. docs/p4runtime.md says more. SIGTERM and SIGINT end it.
 
 Examples:
@@ -222,7 +225,7 @@ pub(crate) enum Command {
     #[command(after_help = TRAIN_HELP)]
     Train(Box<causeway_experiment::training::TrainArguments>),
     /// Show the state of a running UPF
-    #[command(after_help = asks!("causeway status" "causeway status --management 192.0.2.1:9098 -o json"))]
+    #[command(after_help = asks!("causeway status" "causeway status --management https://upf.example --ca ca.crt --token-file token -o json"))]
     Status(StatusArgs),
     /// List the PFCP sessions of a running UPF
     #[command(after_help = asks!("causeway sessions --dnn internet --gnb 198.51.100.7" "causeway sessions --imsi 001010000000001" "causeway sessions --all -o json"))]
@@ -331,7 +334,7 @@ pub(crate) struct SwitchModelArgs {
     #[arg(long, conflicts_with = "profile")]
     pub(crate) empty: bool,
     /// The id of the device
-    #[arg(long, value_name = "ID", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "ID", default_value_t = 1, value_parser = count)]
     pub(crate) device_id: u64,
     /// The port whose frames are sent to the controller
     #[arg(long, value_name = "PORT", default_value_t = 510, value_parser = clap::value_parser!(u16).range(1..512))]

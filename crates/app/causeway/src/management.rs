@@ -106,6 +106,9 @@ pub(crate) enum CommandError {
     /// No session is meant.
     #[error("there is no session with {0}; `causeway sessions` lists them")]
     NoSession(String),
+    /// The UPF has no association with that node.
+    #[error("there is no association with {0}; `causeway associations` lists them")]
+    NoAssociation(String),
     /// Several sessions are meant.
     #[error(
         "several sessions have the UE address {0}; name one by its SEID: `causeway sessions --ue {0}` lists them"

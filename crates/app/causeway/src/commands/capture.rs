@@ -15,7 +15,7 @@ use pcap_file::pcapng::blocks::interface_statistics::{InterfaceStatisticsBlock, 
 use pcap_file::pcapng::{Block, PcapNgParser, PcapNgWriter};
 use serde::Serialize;
 
-use super::identifiers::{SessionName, session};
+use super::identifiers::{SessionName, count, session};
 use crate::client::{Client, ClientError, OctetReader, Part};
 use crate::exit;
 use crate::management::{CommandError, ManagementArgs, ask};
@@ -37,7 +37,7 @@ pub(crate) struct CaptureArgs {
     #[arg(short, long, value_name = "FILE")]
     write: PathBuf,
     /// End after so many packets; without it there is no such number
-    #[arg(short, long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "PACKETS", value_parser = count)]
     count: Option<u64>,
     /// End after so many seconds
     #[arg(long, default_value_t = 3600, value_parser = clap::value_parser!(u16).range(1..=3600))]

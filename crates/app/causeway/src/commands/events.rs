@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use causeway_upf::management::views::{EventView, HeavyHitterView, TimedEvent};
 use clap::Args;
 
+use super::identifiers::count;
 use crate::exit;
 use crate::management::{ManagementArgs, ask};
 use crate::output::{Cell, Tone, bit_rate, timestamp};
@@ -13,7 +14,7 @@ use crate::output::{Cell, Tone, bit_rate, timestamp};
 #[derive(Args)]
 pub(crate) struct EventsArgs {
     /// End after so many events
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = count)]
     count: Option<u64>,
 
     #[command(flatten)]

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use hyper::Method;
 
 use super::explain_file::{self, FileArgs};
-use super::identifiers::teid;
+use super::identifiers::{count, teid};
 use crate::client::Client;
 use crate::management::{CommandError, ManagementArgs, ask};
 use crate::output::{Cell, Fields, Output, Tone};
@@ -47,7 +47,7 @@ pub(crate) struct ExplainArgs {
     )]
     read: Option<PathBuf>,
     /// The packet of the file with this number, from 1 on; without it all
-    #[arg(long, value_name = "N", requires = "read", conflicts_with = "direction", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "read", conflicts_with = "direction", value_parser = count)]
     packet: Option<u64>,
     /// Protocol of the packet: udp, tcp, icmp, or a number
     #[arg(long, default_value = "udp")]

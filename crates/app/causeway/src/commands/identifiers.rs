@@ -10,13 +10,15 @@ use crate::management::CommandError;
 
 /// A text that is not the identifier that is expected.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub(super) enum InvalidIdentifier {
+pub(crate) enum InvalidIdentifier {
     #[error("expected a SEID, for example 42 or 0x2a")]
     Seid,
     #[error("expected an F-SEID, for example 0x51 or 0x51@192.0.2.21")]
     CpSeid,
     #[error("expected a TEID that is not zero, for example 0x1a2b3c4d")]
     Teid,
+    #[error("expected a number from 1 on")]
+    Count,
     #[error("expected an address of a UE or a SEID of the UPF, for example 10.45.0.2 or 0x2a")]
     Session,
 }
@@ -26,6 +28,11 @@ fn parsed(text: &str) -> Option<u64> {
     let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |hex| (hex, 16));
     let is_plain = digits.bytes().all(|octet| octet.is_ascii_hexdigit());
     if is_plain { u64::from_str_radix(digits, radix).ok() } else { None }
+}
+
+/// A number that is not zero.
+pub(crate) fn count(text: &str) -> Result<u64, InvalidIdentifier> {
+    text.parse().ok().filter(|count| *count > 0).ok_or(InvalidIdentifier::Count)
 }
 
 /// A SEID of the UPF.

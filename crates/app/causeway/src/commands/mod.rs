@@ -15,7 +15,7 @@ mod experiment;
 pub(crate) mod explain;
 mod explain_file;
 pub(crate) mod heavy;
-mod identifiers;
+pub(crate) mod identifiers;
 pub(crate) mod interfaces;
 pub(crate) mod log_level;
 pub(crate) mod man;

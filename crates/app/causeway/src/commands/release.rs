@@ -7,7 +7,7 @@ use clap::Args;
 use hyper::Method;
 
 use crate::client::{Client, ClientError};
-use crate::management::{ManagementArgs, ask};
+use crate::management::{CommandError, ManagementArgs, ask};
 
 /// The options of `causeway release`.
 #[derive(Args)]
@@ -26,7 +26,8 @@ pub(super) fn run(args: &ReleaseArgs) -> ExitCode {
     ask(&args.management, |client, output| {
         if args.now {
             let path = format!("/api/v1/associations/{}", args.node);
-            let ended: EndedAssociation = client.call(Method::DELETE, &path, None::<&()>)?;
+            let ended: Result<EndedAssociation, _> = client.call(Method::DELETE, &path, None::<&()>);
+            let ended = ended.map_err(|error| failure(error, &args.node))?;
             if output.is_json() {
                 return Ok(output.json(&ended)?);
             }
@@ -35,12 +36,20 @@ pub(super) fn run(args: &ReleaseArgs) -> ExitCode {
                 args.node, ended.sessions
             ))?);
         }
-        let requested = request(client, &args.node)?;
+        let requested = request(client, &args.node).map_err(|error| failure(error, &args.node))?;
         if output.is_json() {
             return Ok(output.json(&requested)?);
         }
         Ok(output.line(format_args!("{} was requested to release its association", args.node))?)
     })
+}
+
+/// An unknown node is named, with the command that lists the known ones.
+fn failure(error: ClientError, node: &str) -> CommandError {
+    match error {
+        ClientError::Refused { status: 404, .. } => CommandError::NoAssociation(node.to_owned()),
+        error => error.into(),
+    }
 }
 
 /// Requests an SMF to release its association.

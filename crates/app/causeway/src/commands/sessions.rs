@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use causeway_upf::management::views::{SessionPage, SessionView};
 use clap::Args;
 
-use super::identifiers::{cp_seid, seid, teid};
+use super::identifiers::{count, cp_seid, seid, teid};
 use crate::client::Client;
 use crate::exit;
 use crate::management::{CommandError, ManagementArgs, ask};
@@ -19,7 +19,7 @@ const PAGE: usize = 1000;
 #[derive(Args)]
 pub(crate) struct SessionsArgs {
     /// Maximum number of sessions that are shown
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = count)]
     limit: u64,
     /// Show all sessions
     #[arg(long, conflicts_with = "limit")]

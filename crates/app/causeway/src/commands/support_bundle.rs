@@ -44,7 +44,7 @@ const SESSIONS: u32 = 100;
 /// The options of `causeway support-bundle`.
 #[derive(Args)]
 pub(crate) struct SupportBundleArgs {
-    /// The file, a tar archive compressed by gzip; by default causeway-support-TIME.tar.gz in this folder
+    /// File to write, a tar archive compressed by gzip, which is overwritten; by default causeway-support-TIME.tar.gz in this folder
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -83,8 +83,10 @@ fn collect(args: &SupportBundleArgs) -> Result<(), CommandError> {
     bundle.finish().map_err(of_file)?;
     let ids = if args.with_user_ids { "User IDs are in it" } else { "User IDs are masked" };
     exit::note(format_args!("{}: {ids}; no keys, tokens or user packets", path.display()));
-    if missing > 0 {
-        exit::note(format_args!("{missing} parts are missing; `missing.txt` in it says why"));
+    match missing {
+        0 => {}
+        1 => exit::note("1 part is missing; `missing.txt` in it says why"),
+        _ => exit::note(format_args!("{missing} parts are missing; `missing.txt` in it says why")),
     }
     Ok(())
 }

@@ -46,11 +46,17 @@ fn every_help_text_has_examples_or_exit_codes() {
         let help = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0));
         assert!(help.contains("Exit codes:"), "{args:?}: {help}");
+        let examples = help.lines().map(str::trim_start).filter(|line| line.starts_with("causeway "));
+        for (_, at) in examples.filter_map(|example| example.split_once(" --management ")) {
+            // Other hosts have no API without TLS.
+            assert!(at.starts_with("https://") && at.contains(" --ca "), "{args:?}: {at}");
+        }
     }
     assert!(
         text(&causeway(&["run", "--help"]).stdout).contains("causeway run --config /etc/causeway/upf.yaml")
     );
     let help = causeway(&["run", "--help"]);
+    assert!(text(&help.stdout).contains("SIGHUP reloads the configuration: "), "in one line");
     for variable in ["CAUSEWAY_CONFIG", "CAUSEWAY_LOG_LEVEL", "CAUSEWAY_PFCP_ADDRESS", "CAUSEWAY_SMF_ADDRESS"]
     {
         assert!(text(&help.stdout).contains(variable), "{variable}");

@@ -194,7 +194,12 @@ fn an_association_is_released() {
     let smf = of.smf.address.to_string();
     let output = of.command(&["release", "192.0.2.99"]).output().unwrap();
     let (code, _, error) = super::ended(&output);
-    assert!(code == Some(1) && error.contains("no association with this Node ID"), "{output:?}");
+    assert!(
+        code == Some(1) && error.contains("no association with 192.0.2.99; `causeway associations`"),
+        "{output:?}"
+    );
+    let output = of.command(&["release", "--now", "192.0.2.99"]).output().unwrap();
+    assert!(super::ended(&output).2.contains("`causeway associations` lists them"), "{output:?}");
     let requested = of.text(&["release", &smf]);
     assert_eq!(requested, format!("{smf} was requested to release its association\n"));
     let ended = of.text(&["release", &smf, "--now"]);
