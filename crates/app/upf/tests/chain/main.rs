@@ -281,7 +281,7 @@ fn a_standby_takes_over_with_what_it_has_reloaded() {
         }
         let log = network.log(3 - primary);
         assert!(
-            log.contains("changed when this member is the primary: upf.forwarding_policy[].name"),
+            log.contains("changed when this member is the primary: upf.forwarding_policy: gold added"),
             "{log}"
         );
         let session = smf.try_establish_steered(steered(3), "gold").unwrap();
