@@ -106,7 +106,7 @@ mod tests {
     // Output: an error that names the key, the capability and the drop-in.
     #[test]
     fn a_member_without_the_right_to_announce_does_not_start() {
-        let text = "upf: {chain: {member: 1, listen: '127.0.0.1:0', peer: 192.0.2.2, coordinator: 192.0.2.3, address: 192.0.2.10, dev: eth0}}";
+        let text = "upf: {chain: {member: 1, listen: 127.0.0.1, peer: 192.0.2.2, coordinator: 192.0.2.3, address: 192.0.2.10, dev: eth0}}";
         let config = Config::parse(None, text, &Overrides::default()).unwrap();
         let error = std::thread::spawn(move || {
             let mut rights = capabilities(None).unwrap();
