@@ -101,11 +101,14 @@ impl N4 {
         self.transactions.refuse_node(now, key, refusal, &mut self.out);
     }
 
-    /// Hands the sessions of an association over to another one of its set, with their reports.
+    /// Hands the sessions of an association over to another one of its set, with their reports: the SMF that assigned their F-SEIDs cannot
+    /// be reached, or does not know them any more.
     pub(crate) fn hand_over(&mut self, now: Time, from: AssociationId, to: AssociationId) -> usize {
         let sessions = self.sessions.seids_of(from);
+        let receiver = self.associations.get(to).map(|association| association.peer().ip());
         for seid in &sessions {
             self.join_association(*seid, to);
+            receiver.into_iter().for_each(|ip| self.redirect_reports(*seid, ip));
         }
         sessions.iter().for_each(|seid| self.send_reports(now, *seid));
         sessions.len()

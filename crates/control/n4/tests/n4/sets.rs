@@ -175,6 +175,33 @@ fn sessions_survive_an_smf_of_a_set() {
     assert_eq!(n4.n4.session(seid).unwrap().node, &two.node());
 }
 
+// Input:  an SMF of a set restarts with a report of its session in flight; the other one responds to that with an F-SEID of its own; more usage.
+// Output: the session is the other one's, which gets the report in flight, with SEID 0, and then the next one; the restarted SMF, which does not know
+// the session any more, gets none.
+#[test]
+fn reports_of_a_restarted_smf_go_to_another_one_of_the_set() {
+    let (mut n4, mut one, two) = each_its_own(config());
+    let seid = n4.establish(&mut one);
+    n4.uses(seid, 1000);
+    let first = n4.next(one.addr);
+    one.recovery = NtpSeconds(one.recovery.0 + 5);
+    let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(one.recovery));
+    n4.ask(&mut one, None, heartbeat);
+    n4.shows_its_restart(&one);
+    while n4.try_next(one.addr).is_some() {}
+    assert_eq!(n4.n4.session(seid).unwrap().node, &two.node());
+    let again = n4.next(two.addr);
+    assert_eq!((again.header.sequence, again.header.seid), (first.header.sequence, Some(Seid(0))));
+    let new = FSeid { seid: Seid(500), addr: two.ip().into() };
+    let answer =
+        SessionReportResponse { cp_f_seid: Some(new), ..SessionReportResponse::new(Cause::RequestAccepted) };
+    n4.deliver(two.addr, &Smf::answer(&again, Some(seid), answer));
+    n4.uses(seid, 5);
+    let next = n4.next(two.addr);
+    assert_eq!((next.header.seid, next.usage()[0].2), (Some(Seid(500)), 5));
+    assert!(n4.try_next(one.addr).is_none());
+}
+
 /// A modification by which an SMF of the set takes a session over.
 fn takeover(smf: &Smf, seid: u64) -> SessionModificationRequest<'static> {
     SessionModificationRequest {
