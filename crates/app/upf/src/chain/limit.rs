@@ -111,18 +111,21 @@ mod tests {
         let (mut counts, start) = (Counts::default(), Instant::now());
         let host = |last: u8| IpAddr::from([192, 0, 2, last]);
         assert!(counts.summaries(start).is_empty());
-        let admitted = (0..25).filter(|_| counts.admit("strangers", host(1))).count();
+        let admitted = (0..25).filter(|_| counts.admit("unassociated peers", host(1))).count();
         assert_eq!(admitted, 10);
         assert!(counts.admit("frames", host(1)));
         let of_others =
-            (2..22).filter(|last| (0..10).all(|_| counts.admit("strangers", host(*last)))).count();
+            (2..22).filter(|last| (0..10).all(|_| counts.admit("unassociated peers", host(*last)))).count();
         assert_eq!(of_others, 9);
         assert!(counts.summaries(start + PERIOD - Duration::from_millis(1)).is_empty());
         let said = counts.summaries(start + PERIOD);
         assert_eq!(
             said,
-            ["strangers: 15 more from 192.0.2.1 in the last 10 s", "strangers: 11 more in the last 10 s"]
+            [
+                "unassociated peers: 15 more from 192.0.2.1 in the last 10 s",
+                "unassociated peers: 11 more in the last 10 s"
+            ]
         );
-        assert!(counts.admit("strangers", host(1)) && counts.summaries(start + PERIOD).is_empty());
+        assert!(counts.admit("unassociated peers", host(1)) && counts.summaries(start + PERIOD).is_empty());
     }
 }
