@@ -7,6 +7,7 @@
 mod escape;
 mod fields;
 mod limit;
+mod line_counts;
 mod writer;
 
 use std::fmt::Write;
@@ -32,6 +33,7 @@ use crate::config::{Level, LogFormat, Logger};
 
 pub(crate) use fields::LineFields;
 pub(crate) use limit::count_suppressed;
+pub(crate) use line_counts::{LineCounts, Subject};
 pub(crate) use writer::suppressed_lines;
 
 /// How long the process waits for the last lines at its end.
