@@ -49,6 +49,18 @@ pub(crate) fn each_its_own(config: Config) -> (TestN4, Smf, Smf) {
     (n4, one, two)
 }
 
+/// Heartbeats every 5 s with one retransmission; sessions of unreachable SMFs are purged.
+fn purging() -> Config {
+    let policy = Retransmission {
+        first_wait: Span::from_secs(1),
+        retries: 1,
+        backoff: 1,
+        longest_wait: Span::from_secs(1),
+    };
+    let heartbeat = Heartbeat { interval: Span::from_secs(5), retransmission: policy };
+    Config { heartbeat, on_path_failure: PathFailure::Purge, ..config() }
+}
+
 fn at(last: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, last], 8805))
 }
@@ -153,15 +165,7 @@ fn a_node_id_of_another_smf_is_refused() {
 // Output: its association ends; its sessions are handed over to the other one, which gets their reports.
 #[test]
 fn sessions_survive_an_smf_of_a_set() {
-    let policy = Retransmission {
-        first_wait: Span::from_secs(1),
-        retries: 1,
-        backoff: 1,
-        longest_wait: Span::from_secs(1),
-    };
-    let heartbeat = Heartbeat { interval: Span::from_secs(5), retransmission: policy };
-    let (mut n4, mut one, two) =
-        each_its_own(Config { heartbeat, on_path_failure: PathFailure::Purge, ..config() });
+    let (mut n4, mut one, two) = each_its_own(purging());
     let seid = n4.establish(&mut one);
     for _ in 0..12 {
         n4.pass(Span::from_secs(1));
@@ -270,16 +274,8 @@ fn a_report_in_flight_leaves_the_window_of_its_former_smf() {
 // Output: the other SMF of the set gets both reports, one after the other; nothing waits for a response.
 #[test]
 fn reports_survive_an_smf_of_a_set() {
-    let policy = Retransmission {
-        first_wait: Span::from_secs(1),
-        retries: 1,
-        backoff: 1,
-        longest_wait: Span::from_secs(1),
-    };
-    let heartbeat = Heartbeat { interval: Span::from_secs(5), retransmission: policy };
     let limits = Limits { outstanding_reports: 1, ..Limits::default() };
-    let (mut n4, mut one, two) =
-        each_its_own(Config { heartbeat, limits, on_path_failure: PathFailure::Purge, ..config() });
+    let (mut n4, mut one, two) = each_its_own(Config { limits, ..purging() });
     let seids = [1, 2].map(|_| n4.establish(&mut one));
     n4.uses(seids[0], 1);
     n4.uses(seids[1], 2);
