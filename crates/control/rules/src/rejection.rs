@@ -115,9 +115,18 @@ pub enum Reason {
         /// Why not.
         why: &'static str,
     },
-    /// A network instance that the configuration does not have.
-    #[error("network instance {0} is not configured")]
-    UnknownNetworkInstance(NetworkInstance),
+    /// A network instance that the configuration does not have. The text names the remedy.
+    #[error(
+        "network instance {instance} is not configured: add an item with `dnn: {instance}` to {key}; known: {known}"
+    )]
+    UnknownNetworkInstance {
+        /// The network instance.
+        instance: NetworkInstance,
+        /// The configuration key of data networks for this type of session.
+        key: &'static str,
+        /// The names of the data networks for this type of session.
+        known: Box<str>,
+    },
     /// A data network of the other kind: of IP packets for an Ethernet session, or the reverse.
     #[error("network instance {0} is not one of {1}")]
     NetworkOfOtherType(NetworkInstance, PduSessionType),
@@ -177,7 +186,7 @@ impl Reason {
             | Self::UnknownPool
             | Self::AddressInUse { restored: false, .. }
             | Self::RouteNotAllowed { .. }
-            | Self::UnknownNetworkInstance(_)
+            | Self::UnknownNetworkInstance { .. }
             | Self::NetworkOfOtherType(..)
             | Self::RuleExists
             | Self::RuleUnknown
@@ -223,7 +232,7 @@ impl Reason {
             Self::RouteNotAllowed { net: IpNet::V4(_), .. } => Some(ie::FRAMED_ROUTE),
             Self::RouteNotAllowed { net: IpNet::V6(_), .. } => Some(ie::FRAMED_IPV6_ROUTE),
             Self::UnknownPool => Some(ie::POOL_IDENTITY),
-            Self::UnknownNetworkInstance(_) | Self::NetworkOfOtherType(..) => Some(ie::NETWORK_INSTANCE),
+            Self::UnknownNetworkInstance { .. } | Self::NetworkOfOtherType(..) => Some(ie::NETWORK_INSTANCE),
             Self::Endpoint { .. } => Some(ie::TRAFFIC_ENDPOINT_ID),
             Self::RuleExists
             | Self::RuleUnknown

@@ -3,12 +3,12 @@
 use causeway_model::{
     ApplyAction, CopyTo, DeliveryStatus, Duplicate, Far, Forwarding, OuterHeader, PduSessionType, RuleSet,
 };
-use causeway_types::{Interface, NetworkInstance};
+use causeway_types::Interface;
 
 use crate::rejection::refuse_if;
 use crate::{Reason, ie};
 
-use super::{Context, ethernet, known, outer, require, steering};
+use super::{Context, ethernet, known, networks, outer, require, steering, unknown};
 
 pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result<(), Reason> {
     let buffers = matches!(far.action, ApplyAction::Buffer { .. });
@@ -39,7 +39,7 @@ fn check_forwarding(
     let unsupported = forwarding.destination == Interface::VnInternal;
     refuse_if(unsupported, ie::DESTINATION_INTERFACE, "forwarding to this interface")?;
     let network = forwarding.network_instance.as_ref();
-    known(network, context)?;
+    known(network, kind, context)?;
     steering::check(forwarding, kind, context)?;
     let marks = forwarding.marking.is_some() && !context.capabilities.tos_marking;
     refuse_if(marks, ie::TRANSPORT_LEVEL_MARKING, "transport level marking")?;
@@ -65,21 +65,13 @@ fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Contex
     require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, reason)?;
     match &forwarding.network_instance {
         Some(instance) if !networks(kind, context).contains(instance) => {
-            Err(Reason::UnknownNetworkInstance(instance.clone()))
+            Err(unknown(instance, kind, context))
         }
         None => {
             let nowhere = networks(kind, context).is_empty();
             refuse_if(nowhere, ie::DESTINATION_INTERFACE, "N6 without a data network for it")
         }
         Some(_) => Ok(()),
-    }
-}
-
-/// The data networks for sessions of this type.
-fn networks<'a>(kind: PduSessionType, context: &Context<'a>) -> &'a [NetworkInstance] {
-    match kind {
-        PduSessionType::Ip => &context.endpoints.networks,
-        PduSessionType::Ethernet => &context.endpoints.ethernet,
     }
 }
 

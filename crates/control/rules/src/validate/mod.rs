@@ -9,7 +9,7 @@ mod routes;
 mod steering;
 mod urr;
 
-use causeway_model::{Capabilities, LocalEndpoints, RuleSet};
+use causeway_model::{Capabilities, LocalEndpoints, PduSessionType, RuleSet};
 use causeway_types::NetworkInstance;
 
 pub use routes::is_routable;
@@ -63,12 +63,44 @@ fn require(there: bool, ie: u16, reason: &'static str) -> Result<(), Reason> {
     if there { Ok(()) } else { Err(Reason::ConditionalMissing { ie, why: reason }) }
 }
 
-fn known(instance: Option<&NetworkInstance>, context: &Context<'_>) -> Result<(), Reason> {
+/// The network instance of a rule, if there is one, is configured.
+fn known(
+    instance: Option<&NetworkInstance>,
+    kind: PduSessionType,
+    context: &Context<'_>,
+) -> Result<(), Reason> {
     match instance.filter(|instance| !context.endpoints.knows(instance)) {
-        Some(unknown) => Err(Reason::UnknownNetworkInstance(unknown.clone())),
+        Some(instance) => Err(unknown(instance, kind, context)),
         None => Ok(()),
     }
 }
+
+/// The data networks for sessions of this type.
+fn networks<'a>(kind: PduSessionType, context: &Context<'a>) -> &'a [NetworkInstance] {
+    match kind {
+        PduSessionType::Ip => &context.endpoints.networks,
+        PduSessionType::Ethernet => &context.endpoints.ethernet,
+    }
+}
+
+/// The refusal of a network instance that is no data network for sessions of this type.
+fn unknown(instance: &NetworkInstance, kind: PduSessionType, context: &Context<'_>) -> Reason {
+    let key = match kind {
+        PduSessionType::Ip => "upf.session",
+        PduSessionType::Ethernet => "upf.ethernet",
+    };
+    let there = networks(kind, context);
+    let mut names: Vec<String> = there.iter().take(NAMES).map(ToString::to_string).collect();
+    match there.len() {
+        0 => names.push("none".into()),
+        number if number > NAMES => names.push(format!("and {} more", number - NAMES)),
+        _ => {}
+    }
+    Reason::UnknownNetworkInstance { instance: instance.clone(), key, known: names.join(", ").into() }
+}
+
+/// Maximum number of data networks that a refusal names.
+const NAMES: usize = 8;
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     check_source(&pdr.pdi, rules)?;
     check_ue(&pdr.pdi, context)?;
     ethernet::check_pdr(pdr, rules.pdu_type, context)?;
-    known(pdr.pdi.network_instance.as_ref(), context)?;
+    known(pdr.pdi.network_instance.as_ref(), rules.pdu_type, context)?;
     check_tunnel(&pdr.pdi, context)?;
     routes::check(&pdr.pdi, context.endpoints)?;
     check_removal(pdr, context)?;

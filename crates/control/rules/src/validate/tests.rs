@@ -2,7 +2,7 @@ use std::net::Ipv4Addr;
 
 use causeway_model::{
     Bar, CopyTo, DirectionalLimit, Duplicate, Far, Forwarding, KnownPolicy, MeasurementMethod, N6Address,
-    OuterHeader, PolicyName, Qer, RateLimit, RuleId, RuleSet, Urr, UsageLimits,
+    OuterHeader, PduSessionType, PolicyName, Qer, RateLimit, RuleId, RuleSet, Urr, UsageLimits,
 };
 use causeway_types::{
     BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, ReportingTriggers, Span,
@@ -105,6 +105,42 @@ fn interfaces_and_networks_that_are_not_there() {
     assert!(rejection.failed_rule().is_some());
     assert_eq!(testing::answer(&rejection), (73, Some(22)));
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.network_instance = Some(unknown)))), (73, Some(22)));
+}
+
+// Input:  the network instance `ims` in a PDI and in a FAR, where there are one, no and ten data networks; in an Ethernet session.
+// Output: the refusal names the item that is missing, its key, and up to eight data networks that are there.
+#[test]
+fn the_refusal_of_a_network_names_the_remedy() {
+    let mut world = TestUpf::with(usual());
+    let text = |world: &TestUpf, kind: PduSessionType, change: fn(&mut RuleSet)| {
+        let mut rules = world.session.rules().clone();
+        rules.pdu_type = kind;
+        change(&mut rules);
+        let (capabilities, endpoints) = (&world.capabilities, &world.endpoints);
+        let context = Context { capabilities, endpoints, catalogue: &Catalogue::default() };
+        validate(&rules, &context).unwrap_err().to_string()
+    };
+    let far: fn(&mut RuleSet) = |rules| {
+        let far = rules.fars.get_mut(&FarId(1)).unwrap();
+        far.forwarding.as_mut().unwrap().network_instance = Some(NetworkInstance::new("ims"));
+    };
+    let pdi: fn(&mut RuleSet) = |rules| {
+        rules.pdrs.get_mut(&PdrId(1)).unwrap().pdi.network_instance = Some(NetworkInstance::new("ims"));
+    };
+    let missing = "network instance ims is not configured: add an item with `dnn: ims` to";
+    world.endpoints.networks = vec![NetworkInstance::new("internet")];
+    let ip = PduSessionType::Ip;
+    assert_eq!(text(&world, ip, far), format!("FAR 1: {missing} upf.session; known: internet"));
+    assert_eq!(text(&world, ip, pdi), format!("PDR 1: {missing} upf.session; known: internet"));
+    world.capabilities.ethernet = true;
+    world.endpoints.ethernet = vec![NetworkInstance::new("lan")];
+    let ethernet = PduSessionType::Ethernet;
+    assert_eq!(text(&world, ethernet, far), format!("FAR 1: {missing} upf.ethernet; known: lan"));
+    world.endpoints.networks = (0..10).map(|n| NetworkInstance::new(&format!("n{n}"))).collect();
+    let ten = "n0, n1, n2, n3, n4, n5, n6, n7, and 2 more";
+    assert_eq!(text(&world, ip, far), format!("FAR 1: {missing} upf.session; known: {ten}"));
+    world.endpoints.networks.clear();
+    assert_eq!(text(&world, ip, far), format!("FAR 1: {missing} upf.session; known: none"));
 }
 
 // Input:  PDRs from the CP function and FARs to it, with and without a tunnel.
