@@ -7,13 +7,13 @@ use std::process::Command;
 
 use causeway_ports::netlink::Netlink;
 use causeway_types::Teid;
-use causeway_upf::config::{GtpuMode, GtpuServer, Session};
+use causeway_upf::config::{Config, Firewall, GtpuMode, GtpuServer, Overrides, Session};
 use causeway_upf::{Daemon, StartError, open};
 
 use crate::common::far::far_end;
 use crate::common::namespace::{in_namespace, in_namespace_of_root};
 use crate::common::smf::Smf;
-use crate::common::{Gnb, PATIENCE, UE, config, loopback, packet, until};
+use crate::common::{Gnb, PATIENCE, UE, config, loopback, metric, packet, until};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 const DEVICE: &str = "n6test";
@@ -205,5 +205,60 @@ fn addresses_of_ues_are_translated() {
 
         drop(daemon);
         assert_eq!(nat_tables().unwrap(), "");
+    });
+}
+
+/// The firewall that docs/security.md shows against packets between UEs.
+fn firewall_of_the_page() -> Firewall {
+    let page = include_str!("../../../../../docs/security.md");
+    let text =
+        page.split("```yaml\n").find(|block| block.contains("deny in ip from any to 10.45.0.0/16")).unwrap();
+    let text = text.split("```").next().unwrap();
+    Config::parse(None, text, &Overrides::default()).unwrap().upf.firewall
+}
+
+// Input:  a UE that sends to another UE of its pool and then to the gateway, which sends to that UE: while the kernel forwards;
+//         the same with the firewall of docs/security.md; then without the firewall, and the kernel does not forward.
+// Output: the other UE gets the first UE's packet before that of the gateway; then only that of the gateway, and one packet is
+//         counted as denied; then only that of the gateway, and none is counted.
+#[test]
+fn ues_reach_each_other_unless_a_rule_denies_it() {
+    const TEST: &str = "tun::ues_reach_each_other_unless_a_rule_denies_it";
+    const OTHER: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
+    in_namespace_of_root(TEST, || {
+        let got = |forward: &str, firewall: Firewall| -> (Vec<&'static str>, f64) {
+            std::fs::write("/proc/sys/net/ipv4/ip_forward", forward).unwrap();
+            let upf = loopback();
+            let mut config = config(upf);
+            config.upf.session = vec![Session { dev: DEVICE.into(), ..Session::default() }];
+            config.upf.firewall = firewall;
+            let daemon = Daemon::start(&config).unwrap();
+            let gateway = UdpSocket::bind((GATEWAY, 2)).unwrap();
+            gateway.set_read_timeout(Some(PATIENCE)).unwrap();
+            let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
+            smf.associate();
+            let [session, other] = [UE, OTHER].map(|ue| smf.establish_counting(ue));
+            smf.forward(session, Teid::new(7).unwrap(), gnb.address);
+            smf.forward(other, Teid::new(8).unwrap(), gnb.address);
+            gnb.send(upf, session.uplink.teid, &packet(UE, OTHER, b"from a UE"));
+            gnb.send(upf, session.uplink.teid, &packet(UE, GATEWAY, b"question"));
+            let mut buffer = [0; 64];
+            assert_eq!(gateway.recv(&mut buffer).unwrap(), b"question".len());
+            gateway.send_to(b"from the gateway", (OTHER, 1)).unwrap();
+            let mut texts = Vec::new();
+            while texts.last() != Some(&"from the gateway") {
+                let datagram = gnb.receive();
+                // The kernel may send the first UE an ICMP redirect, which quotes its packet.
+                let is_to_other = datagram[4..8] == [0, 0, 0, 8];
+                let known = ["from a UE", "from the gateway"];
+                texts.extend(
+                    known.into_iter().filter(|text| is_to_other && datagram.ends_with(text.as_bytes())),
+                );
+            }
+            (texts, metric(&daemon, "causeway_drop_total{reason=\"firewall_uplink\"}"))
+        };
+        assert_eq!(got("1", Firewall::default()), (vec!["from a UE", "from the gateway"], 0.0));
+        assert_eq!(got("1", firewall_of_the_page()), (vec!["from the gateway"], 1.0));
+        assert_eq!(got("0", Firewall::default()), (vec!["from the gateway"], 0.0));
     });
 }
