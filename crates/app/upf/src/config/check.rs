@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use causeway_model::UE_PREFIX_BITS;
 use causeway_types::IpNet;
 
 use super::cold_storage;
@@ -46,6 +47,9 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);
+        if upf.dataplane.is_switch() {
+            prefixes_of_switch(n, session, &mut found);
+        }
         for (m, earlier) in upf.session[..n].iter().enumerate() {
             pair((m, earlier), (n, session), &mut found);
         }
@@ -303,6 +307,16 @@ fn pool(n: usize, session: &Session, found: &mut Problems) {
     let subnet = session.subnet;
     if let Some(pool) = session.ue_pool.filter(|pool| !subnet.contains(pool)) {
         found.push((format!("upf.session[{n}].ue_pool"), Problem::PoolOutside { pool, subnet }));
+    }
+}
+
+/// A switch has UE prefixes of 64 bits. In software an SMF may give longer ones (feature IP6PL).
+fn prefixes_of_switch(n: usize, session: &Session, found: &mut Problems) {
+    let nets = [("subnet", Some(session.subnet)), ("ue_pool", session.ue_pool)];
+    for (name, net) in nets.into_iter().filter_map(|(name, net)| Some((name, net?))) {
+        if matches!(net, IpNet::V6(_)) && net.prefix_len() > UE_PREFIX_BITS {
+            found.push((format!("upf.session[{n}].{name}"), Problem::PoolBelowUePrefix { net }));
+        }
     }
 }
 

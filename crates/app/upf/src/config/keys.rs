@@ -137,7 +137,11 @@ pub const KEYS: &[Key] = &[
     ),
     live("upf.gtpu.echo.timeout", "5s", "T3: timeout of an Echo Response"),
     live("upf.gtpu.echo.retries", "3", "retransmissions before the path is reported as down"),
-    live("upf.session[].subnet", "10.45.0.0/16", "UE address pool"),
+    live(
+        "upf.session[].subnet",
+        "10.45.0.0/16",
+        "UE address pool; of IPv6 a /64 or shorter, as each UE has a /64 unless the SMF gives a prefix length (IP6PL)",
+    ),
     key(
         "upf.session[].mode",
         "tun",
@@ -477,7 +481,7 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.metrics.server[].address",
         "127.0.0.1",
-        "address of /metrics and /healthz; of /api, too, if it is a loopback address",
+        "address of /metrics, /healthz and /readyz; of /api, too, if it is a loopback address",
     ),
     key("upf.metrics.server[].port", "9098", "TCP port of this address"),
     key(

@@ -90,6 +90,12 @@ pub enum Problem {
         /// The address.
         address: IpAddr,
     },
+    /// An IPv6 address of one link: no socket has it without the interface, and a peer does not know which.
+    #[error("{address} is a link-local address: give a global or unique local one (of 2000::/3 or fd00::/8)")]
+    LinkLocal {
+        /// The address.
+        address: IpAddr,
+    },
     /// An advertised address of another IP version than that of the socket.
     #[error(
         "{advertised} stands for {address}, which is of the other IP version: give an address of the same"
@@ -229,6 +235,14 @@ pub enum Problem {
         pool: IpNet,
         /// The subnet.
         subnet: IpNet,
+    },
+    /// A pool of a switch without room for a UE's prefix.
+    #[error(
+        "{net} has no room for the /64 that a switch has for each UE: give a /64 or shorter, or use upf.dataplane fastpath"
+    )]
+    PoolBelowUePrefix {
+        /// The pool.
+        net: IpNet,
     },
     /// The gateway is not in its subnet.
     #[error("{gateway} is not in {subnet}: give an address of the subnet, for example {example}")]

@@ -42,6 +42,9 @@ pub(super) fn own_address(text: &str) -> Result<IpAddr, Problem> {
     if address.is_unspecified() || address.is_multicast() || broadcast {
         return Err(Problem::NotUnicast { address });
     }
+    if matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()) {
+        return Err(Problem::LinkLocal { address });
+    }
     Ok(address)
 }
 

@@ -181,6 +181,11 @@ fn contradictions() {
             "7: upf.workers.count: mode tpacket has one packet thread: set upf.workers.count to 1, or use mode udp or af_xdp",
         ),
         (
+            "upf:\n  dataplane: switch\n  session:\n    - {subnet: '2001:db8:1::/64'}\n    - {subnet: '2001:db8:2::/96'}\n    - {subnet: '2001:db8:3::/48', ue_pool: '2001:db8:3::/65'}\n",
+            "5: upf.session[1].subnet: 2001:db8:2::/96 has no room for the /64 that a switch has for each UE: give a /64 or shorter, or use upf.dataplane fastpath\n\
+             upf.yaml:6: upf.session[2].ue_pool: 2001:db8:3::/65 has no room for the /64 that a switch has for each UE: give a /64 or shorter, or use upf.dataplane fastpath",
+        ),
+        (
             "upf:\n  dataplane: switch\n  workers:\n    count: 2\n",
             "4: upf.workers.count: upf.dataplane switch has one packet thread: set upf.workers.count to 1 or auto",
         ),

@@ -32,6 +32,15 @@ fn wrong_values() {
             "4: upf.pfcp.server[0].address: 0.0.0.0 cannot be announced to a peer: give one unicast address of this host",
         ),
         (
+            "upf:\n  pfcp:\n    server:\n      - address: fe80::1\n  gtpu:\n    server:\n      - {address: 127.0.0.7, advertise: febf::1}\n",
+            "4: upf.pfcp.server[0].address: fe80::1 is a link-local address: give a global or unique local one (of 2000::/3 or fd00::/8)\n\
+             upf.yaml:7: upf.gtpu.server[0].advertise: febf::1 is a link-local address: give a global or unique local one (of 2000::/3 or fd00::/8)",
+        ),
+        (
+            "upf:\n  gtpu:\n    server:\n      - address: fe80::1\n",
+            "4: upf.gtpu.server[0].address: fe80::1 is a link-local address: give a global or unique local one (of 2000::/3 or fd00::/8)",
+        ),
+        (
             "upf:\n  gtpu:\n    server:\n      - address: 127.0.0.7\n        port: 0\n",
             "5: upf.gtpu.server[0].port: `0` is not a port from 1 to 65535",
         ),
