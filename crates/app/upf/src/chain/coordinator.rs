@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -60,6 +60,7 @@ enum Event {
     /// A member has said who it is.
     Greeted {
         connection: u64,
+        from: IpAddr,
         member: Member,
         settings: u64,
         sender: FrameSender,
@@ -70,6 +71,7 @@ enum Event {
 
 struct Connection {
     number: u64,
+    from: IpAddr,
     member: Member,
     settings: u64,
     sender: FrameSender,
@@ -82,6 +84,8 @@ struct State {
     settings: u64,
     /// By node.
     connections: BTreeMap<u16, Connection>,
+    /// Connections that were refused, and when. They end some time later: the frame that says why has to leave before.
+    refused: Vec<(Instant, FrameSender)>,
     started: Instant,
     lines: Arc<LineLimit>,
     silence: Duration,
@@ -115,6 +119,7 @@ pub fn coordinate(listen: SocketAddr, file: &Path, silence: Duration) -> Result<
         coordinator,
         settings,
         connections: BTreeMap::new(),
+        refused: Vec::new(),
         started: Instant::now(),
         lines,
         silence,
@@ -141,13 +146,14 @@ fn accept(listener: &TcpListener, silence: Duration, (events, lines): (&Sender<E
 }
 
 fn receive(stream: TcpStream, silence: Duration, connection: u64, events: &Sender<Event>) -> io::Result<()> {
+    let from = stream.peer_addr()?.ip();
     let sender = FrameSender::on(stream.try_clone()?, silence);
     let mut reader = FrameReader::new(stream, silence)?;
     let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
     match reader.next()? {
         Frame::Hello { version: VERSION, member, settings } => {
-            let greeted = Event::Greeted { connection, member, settings, sender };
+            let greeted = Event::Greeted { connection, from, member, settings, sender };
             events.send(greeted).map_err(|_| gone())?;
         }
         Frame::Hello { version, .. } => {
@@ -179,6 +185,7 @@ impl State {
             }
             if told.elapsed() >= TICK {
                 self.fail_the_absent()?;
+                self.refused.retain(|(since, _)| since.elapsed() < self.silence);
                 self.lines.summarise();
                 // A member that has missed one gets it now.
                 self.tell_all();
@@ -189,11 +196,16 @@ impl State {
 
     fn handle(&mut self, event: Event) -> Result<(), CoordinatorError> {
         match event {
-            Event::Greeted { connection, member, settings, sender } => {
-                let connection = Connection { number: connection, member, settings, sender };
-                // An earlier connection of the node ends with its sender.
-                self.connections.insert(member.node, connection);
-                self.tell_all();
+            Event::Greeted { connection, from, member, settings, sender } => {
+                let connection = Connection { number: connection, from, member, settings, sender };
+                match self.connections.get(&member.node) {
+                    Some(present) if present.member != member => self.refuse_second(present.from, connection),
+                    // An earlier connection of the process ends with its sender.
+                    _ => {
+                        self.connections.insert(member.node, connection);
+                        self.tell_all();
+                    }
+                }
             }
             Event::Ended(number) => {
                 let ended = self.connections.values().find(|it| it.number == number).map(|it| it.member);
@@ -210,6 +222,18 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Another process with the number of a member that is connected: nobody could tell what is whose. A process that has ended is not connected, at the latest
+    /// after the silence.
+    fn refuse_second(&mut self, present: IpAddr, second: Connection) {
+        let (node, from) = (second.member.node, second.from);
+        let why =
+            format!("the process at {present} is member {node}: each host has another `upf.chain.member`");
+        let line = format_args!("the process at {from} is not taken: {why}");
+        self.lines.warn("processes with the number of another one", from, &line);
+        second.sender.send(Frame::Refused(why));
+        self.refused.push((Instant::now(), second.sender));
     }
 
     fn received(&mut self, from: Member, settings: u64, frame: Frame) -> Result<(), CoordinatorError> {
@@ -413,5 +437,63 @@ mod tests {
         try_to_save(&file, loaded.as_ref()).unwrap();
         assert_eq!(load(&file).unwrap(), Some((configuration, 0x1f)));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The other end of a connection.
+    struct Process(FrameReader);
+
+    impl Process {
+        /// A process that greets the coordinator by the connection with this number.
+        fn greets(state: &mut State, connection: u64, member: Member) -> Self {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (accepted, from) = listener.accept().unwrap();
+            let sender = FrameSender::on(accepted, state.silence);
+            let greeted = Event::Greeted { connection, from: from.ip(), member, settings: 0, sender };
+            state.handle(greeted).unwrap();
+            Self(FrameReader::new(stream, state.silence).unwrap())
+        }
+
+        fn next(&mut self) -> Frame {
+            loop {
+                match self.0.next().unwrap() {
+                    Frame::Alive => {}
+                    frame => return frame,
+                }
+            }
+        }
+    }
+
+    // Input:  a member that is connected; another process with its number, which asks to join; the first one ends, and the second connects again.
+    // Output: the second is told of `upf.chain.member`, and the chain stays as it is; when the first one has ended, the chain begins again with it.
+    #[test]
+    fn a_second_process_with_the_number_of_a_member_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut state = State {
+            file: folder.path().join("chain"),
+            coordinator: None,
+            settings: 0,
+            connections: BTreeMap::new(),
+            refused: Vec::new(),
+            started: Instant::now(),
+            lines: Arc::default(),
+            silence: Duration::from_secs(60),
+        };
+        let (first, second) = (Member::new(2, 7), Member::new(2, 8));
+        let members = |state: &State| state.coordinator.as_ref().unwrap().configuration().members.clone();
+        let mut one = Process::greets(&mut state, 1, first);
+        state.handle(Event::Received(1, Frame::Join(first))).unwrap();
+        assert!(matches!(one.next(), Frame::Configuration(next) if next.members == [first]));
+        let mut other = Process::greets(&mut state, 2, second);
+        let Frame::Refused(why) = other.next() else { panic!("taken") };
+        assert!(why.contains("127.0.0.1 is member 2") && why.contains("upf.chain.member"), "{why}");
+        for event in [Event::Received(2, Frame::Join(second)), Event::Ended(2)] {
+            state.handle(event).unwrap();
+            assert_eq!(members(&state), [first]);
+        }
+        state.handle(Event::Ended(1)).unwrap();
+        let _again = Process::greets(&mut state, 3, second);
+        state.handle(Event::Received(3, Frame::Join(second))).unwrap();
+        assert_eq!(members(&state), [second]);
     }
 }

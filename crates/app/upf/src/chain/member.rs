@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 
 use super::coordinator::shown;
 use super::limit::LineLimit;
-use super::stream::{FrameReader, FrameSender};
+use super::stream::{Destination, FrameReader, FrameSender};
 
 /// How often a member looks at what is due.
 const TICK: Duration = Duration::from_millis(100);
@@ -79,7 +79,7 @@ pub struct ChainStatus {
     pub coordinator: bool,
     /// The other member has been heard within `upf.chain.timeout`.
     pub peer: bool,
-    /// Records: sessions, also those that ended, associations, and one for the UPF.
+    /// Records: sessions and associations, also the last of each place that ended, and one for the UPF.
     pub records: u64,
     /// Changes that the standby has not acknowledged.
     pub lag: u64,
@@ -270,12 +270,23 @@ impl ChainMember {
         let of_peer = Arc::clone(&lines);
         thread::spawn(move || accept(&listener, peer_ip, (common, silence), (&from_peer, &of_peer)));
         let reached = events.clone();
-        let peer =
-            FrameSender::to(settings.peer, Some(settings.listen.ip()), hello.clone(), silence, move |_| {
-                drop(reached.send(Event::PeerReached));
-            });
+        let to_peer = Destination {
+            address: settings.peer,
+            own: Some(settings.listen.ip()),
+            key: "upf.chain.peer",
+            lines: Arc::clone(&lines),
+        };
+        let peer = FrameSender::to(to_peer, hello.clone(), silence, move |_| {
+            drop(reached.send(Event::PeerReached));
+        });
         let of_coordinator = events.clone();
-        let coordinator = FrameSender::to(settings.coordinator, None, hello, silence, move |stream| {
+        let to_coordinator = Destination {
+            address: settings.coordinator,
+            own: None,
+            key: "upf.chain.coordinator",
+            lines: Arc::clone(&lines),
+        };
+        let coordinator = FrameSender::to(to_coordinator, hello, silence, move |stream| {
             if let Ok(stream) = stream.try_clone() {
                 let _ = of_coordinator.send(Event::CoordinatorReached);
                 let events = of_coordinator.clone();
@@ -486,6 +497,7 @@ impl State {
     fn handle(&mut self, event: Event) {
         match event {
             Event::PeerReached => {
+                self.peer.send(Frame::Configuration(self.replica.configuration().clone()));
                 // What was sent before may be lost.
                 let outputs = self.replica.audit();
                 self.carry_out(outputs);
@@ -525,6 +537,10 @@ impl State {
 
     fn handle_peer(&mut self, from: Member, frame: Frame) {
         match frame {
+            // It may be this member alone that the coordinator does not reach, and that was removed for it.
+            Frame::Configuration(next) if next.epoch > self.replica.configuration().epoch => {
+                self.configure(&next)
+            }
             // The coordinator tells one member before the other.
             Frame::Message(message) if message.epoch() > self.replica.configuration().epoch => {
                 self.early.push((from, message));
@@ -636,6 +652,8 @@ impl State {
         }
         info!("chain: {}", shown(next));
         let outputs = self.replica.configure(next);
+        // Before anything of this epoch.
+        self.peer.send(Frame::Configuration(next.clone()));
         self.refused = None;
         self.fewest = (usize::MAX, Instant::now());
         self.carry_out(outputs);
@@ -870,7 +888,26 @@ mod tests {
         assert_eq!(lone.status().role, Role::Outside);
     }
 
-    // Input:  the same, but the joining member has never begun.
+    // Input:  a primary, whom the other member tells of an older configuration, then of a later one that the coordinator has not told it of.
+    // Output: the first one changes nothing; by the second one it has been removed, and it is not the primary any more.
+    #[test]
+    fn a_primary_that_was_removed_hears_it_from_the_other_member() {
+        let lone = Lone::new();
+        let other = lone.other_joins();
+        let tell = |epoch| {
+            let next = Configuration { epoch: Epoch(epoch), members: vec![OTHER], joining: None };
+            write_frame(&other, &Frame::Configuration(next));
+        };
+        tell(2);
+        let mut reader = FrameReader::new(lone.coordinator.try_clone().unwrap(), SILENCE * 30).unwrap();
+        while !matches!(reader.next().unwrap(), Frame::Ready(Epoch(2))) {}
+        assert_eq!((lone.status().role, lone.status().epoch), (Role::Primary, 2));
+        tell(3);
+        until("the end", || lone.status().role == Role::Outside);
+        assert_eq!(lone.status().epoch, 3);
+    }
+
+    // Input:  a primary alone, whose joining member has never begun; then it hears neither of it nor of the coordinator.
     // Output: nobody else can be the primary, so it goes on.
     #[test]
     fn a_primary_that_nobody_can_replace_goes_on() {

@@ -2,14 +2,17 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use causeway_chain::Frame;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
+
+use super::limit::LineLimit;
 
 /// A sender with nothing else to say says that it is there so many times in the silence after which it counts as failed.
 const BEATS: u32 = 5;
@@ -68,6 +71,30 @@ impl FrameReader {
     }
 }
 
+/// Where a stream goes.
+#[derive(Clone, Debug)]
+pub(super) struct Destination {
+    pub(super) address: SocketAddr,
+    /// The address that the other end sees.
+    pub(super) own: Option<IpAddr>,
+    /// The configuration key of the address.
+    pub(super) key: &'static str,
+    /// Says that it cannot be reached.
+    pub(super) lines: Arc<LineLimit>,
+}
+
+impl Destination {
+    fn connect(&self) -> io::Result<TcpStream> {
+        connected_to(self.address, self.own)
+    }
+
+    /// Nothing has been reached there for `silence`, and lately for this reason.
+    fn warn(&self, silence: Duration, error: &io::Error) {
+        let line = format_args!("no connection to {} {} for {silence:?}: {error}", self.key, self.address);
+        self.lines.warn("addresses that were not reached", self.address.ip(), &line);
+    }
+}
+
 /// Writes frames in a thread of its own; dropping it ends the stream.
 #[derive(Debug)]
 pub(super) struct FrameSender(Sender<Frame>);
@@ -86,27 +113,37 @@ impl FrameSender {
         Self(sender)
     }
 
-    /// Writes to a stream to this address that is set up again whenever it fails. The first frame of each is `hello`. What is sent while there is none is lost.
-    /// `connected` gets each stream. `own`: the address that the other end sees.
+    /// Writes to a stream that is set up again whenever it fails. The first frame of each is `hello`. What is sent while there is none is lost.
+    /// `connected` gets each stream. One line says it if there is none for `silence`.
     pub(super) fn to(
-        address: SocketAddr,
-        own: Option<IpAddr>,
+        to: Destination,
         hello: Frame,
         silence: Duration,
         connected: impl Fn(&TcpStream) + Send + 'static,
     ) -> Self {
         let (sender, frames) = mpsc::channel();
         thread::spawn(move || {
+            // Since when there is no stream, until that was said.
+            let mut missing_since = Some(Instant::now());
             loop {
-                if let Ok(stream) = connected_to(address, own) {
-                    let greeted = encoded(&hello).and_then(|octets| (&stream).write_all(&octets));
-                    if greeted.is_ok() {
+                let greeted = to.connect().and_then(|stream| {
+                    (&stream).write_all(&encoded(&hello)?)?;
+                    Ok(stream)
+                });
+                match greeted {
+                    Ok(stream) => {
                         while frames.try_recv().is_ok() {}
                         connected(&stream);
                         if write(&stream, &frames, silence).is_ok() {
                             return;
                         }
+                        missing_since = Some(Instant::now());
                     }
+                    Err(error) if missing_since.is_some_and(|since| since.elapsed() >= silence) => {
+                        to.warn(silence, &error);
+                        missing_since = None;
+                    }
+                    Err(_) => {}
                 }
                 thread::sleep(PAUSE);
                 loop {

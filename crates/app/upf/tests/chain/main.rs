@@ -238,6 +238,36 @@ fn a_primary_that_is_cut_off_stops() {
     });
 }
 
+// Input:  a member whose other one is not there for a while; then the primary is cut off from the coordinator alone, and its network comes back.
+// Output: the log names the key of what was not reached; the other one takes over, and hears of it, so that only one of them has the service addresses; the
+//         first joins again.
+#[test]
+fn a_primary_that_the_coordinator_misses_stops() {
+    in_namespace("a_primary_that_the_coordinator_misses_stops", || {
+        let mut network = Network::with_silence(5);
+        network.start_member(1);
+        until("the other one is missed", || {
+            network.log(1).contains("no connection to upf.chain.peer 10.0.0.12:8806 for 5s: ")
+        });
+        network.start_member(2);
+        network.await_standby();
+        let mut smf = network.smf();
+        assert!(smf.associate().is_accepted());
+        let session = smf.establish_forwarding(UE, downlink(), GNB);
+        let missed = network.primary();
+        network.set_coordinated(missed, false);
+        until("another primary with the addresses", || {
+            network.primary() != missed && network.has_addresses(3 - missed)
+        });
+        until("the end of the first", || !network.has_addresses(missed));
+        network.await_primary();
+        smf.forward(session, downlink(), GNB);
+        network.set_coordinated(missed, true);
+        network.await_standby();
+        assert_eq!(network.primary(), 3 - missed);
+    });
+}
+
 // Input:  a service manager of the standby that wants to hear every half second that it is alive; then the primary is killed.
 // Output: it hears so again and again from the standby, and from the primary that the standby becomes.
 #[test]

@@ -236,6 +236,26 @@ impl Network {
         ip(&format!("link set m{node} {}", if is_connected { "up" } else { "down" }));
     }
 
+    /// Cuts a member off from the coordinator alone, or connects it again.
+    pub(crate) fn set_coordinated(&self, node: u8, is_connected: bool) {
+        let verb = if is_connected { "del" } else { "add" };
+        let rule = ["rule", verb, "to", "10.0.0.1", "ipproto", "tcp", "blackhole"];
+        let status = self.inside(node, "ip").args(rule).status().unwrap();
+        assert!(status.success(), "{rule:?}");
+    }
+
+    /// A member has the service addresses.
+    pub(crate) fn has_addresses(&self, node: u8) -> bool {
+        let device = ["link", "show", "dev", "causeway-chain"];
+        self.inside(node, "ip")
+            .args(device)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    }
+
     /// A value of the metrics of a member; `None`: it serves none.
     pub(crate) fn metric(&self, node: u8, name: &str) -> Option<String> {
         let mut stream = TcpStream::connect((format!("10.0.0.{}", 10 + node).as_str(), 9098)).ok()?;

@@ -14,7 +14,7 @@ use crate::transaction::Transactions;
 /// What is known of a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AssociationRecord {
-    node: NodeId,
+    pub(crate) node: NodeId,
     peer: SocketAddr,
     source: SocketAddr,
     addresses: Vec<IpAddr>,

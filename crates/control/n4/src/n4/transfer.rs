@@ -116,14 +116,15 @@ impl N4 {
         self.associations.iter().map(|it| (it.node().clone(), AssociationRecord::of(it).to_octets()))
     }
 
-    /// Restores an association.
+    /// Restores an association, and returns its Node ID.
     ///
     /// # Errors
     /// [`RestoreError::NoRecord`].
-    pub fn restore_association(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
+    pub fn restore_association(&mut self, now: Time, octets: &[u8]) -> Result<NodeId, RestoreError> {
         let record = AssociationRecord::from_octets(octets).ok_or(RestoreError::NoRecord)?;
+        let node = record.node.clone();
         self.associations.restore(now, record, &mut self.transactions, &mut self.out);
-        Ok(())
+        Ok(node)
     }
 
     /// Restores a session of another member: the data plane gets a plan. Restore associations first, then the sessions in the

@@ -1,11 +1,11 @@
 //! The primary of a chain: what N4 changes is recorded, and datagrams wait until the standby has it.
 //!
-//! A key is one octet for its kind, then: nothing for the UPF itself, the Node ID of an association, the index of a session, or the number of a block of sessions
-//! whose usage the record has.
+//! A key is one octet for its kind, then: nothing for the UPF itself, the place of an association, the index of a session, or the number of a block of sessions
+//! whose usage the record has. A place is taken again when its association has ended, so that there are as many records as there ever were associations at a time.
 
 mod usage;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -60,6 +60,12 @@ pub(crate) fn identity(records: &[Record]) -> Option<Identity> {
     Identity::from_octets(record.state.as_deref()?)
 }
 
+/// An association, as its record has it.
+struct RecordedAssociation {
+    place: u32,
+    state: Vec<u8>,
+}
+
 /// The records of this primary, and what waits for the standby.
 pub(super) struct Replication {
     head: ChainHead,
@@ -68,7 +74,9 @@ pub(super) struct Replication {
     acknowledged: u64,
     /// Datagrams, each behind the change with this number.
     held: VecDeque<(u64, SocketAddr, Vec<u8>)>,
-    associations: BTreeMap<NodeId, Vec<u8>>,
+    associations: BTreeMap<NodeId, RecordedAssociation>,
+    /// Places of associations that have ended. With those of the others they are all places from 0 on.
+    free_places: BTreeSet<u32>,
     /// By session index: there is a record of an established session.
     is_known: Vec<bool>,
     usage: UsageSnapshots,
@@ -85,6 +93,7 @@ impl Replication {
             acknowledged: 0,
             held: VecDeque::new(),
             associations: BTreeMap::new(),
+            free_places: BTreeSet::new(),
             is_known: Vec::new(),
             usage: UsageSnapshots::new(interval),
             to_restore: Vec::new(),
@@ -126,12 +135,23 @@ impl Replication {
     fn restore(&mut self, now: Time, n4: &mut N4, records: &[Record]) {
         let of_kind = |kind: u8| records.iter().filter(move |record| record.key.first() == Some(&kind));
         let (mut restored, mut lost) = (0_u64, 0_u64);
-        for state in of_kind(ASSOCIATION).filter_map(|record| record.state.as_deref()) {
-            if let Err(error) = n4.restore_association(now, state) {
-                warn!("chain: an association is lost: {error}");
+        for record in of_kind(ASSOCIATION) {
+            let Some(place) = index_of(&record.key) else { continue };
+            let Some(state) = record.state.as_deref() else {
+                self.free_places.insert(place);
+                continue;
+            };
+            match n4.restore_association(now, state) {
+                Ok(node) => {
+                    self.associations.insert(node, RecordedAssociation { place, state: state.to_vec() });
+                }
+                Err(error) => {
+                    warn!("chain: an association is lost: {error}");
+                    self.free_places.insert(place);
+                    self.record(record.key.clone(), None);
+                }
             }
         }
-        self.associations = n4.association_records().collect();
         // Keys have their order, so indices grow.
         for record in of_kind(SESSION) {
             if let (Some(index), Some(state)) = (index_of(&record.key), record.state.as_deref()) {
@@ -235,17 +255,22 @@ impl Replication {
 
     fn follow_associations(&mut self, n4: &N4) {
         let now: BTreeMap<NodeId, Vec<u8>> = n4.association_records().collect();
-        if now == self.associations {
-            return;
-        }
-        let before = std::mem::replace(&mut self.associations, now.clone());
-        for node in before.keys().filter(|node| !now.contains_key(node)) {
-            self.record(association_key(node), None);
+        let is_over = |node: &&NodeId| !now.contains_key(*node);
+        let ended: Vec<NodeId> = self.associations.keys().filter(is_over).cloned().collect();
+        for node in ended {
+            let Some(association) = self.associations.remove(&node) else { continue };
+            self.free_places.insert(association.place);
+            self.record(key_of(ASSOCIATION, association.place), None);
         }
         for (node, state) in now {
-            if before.get(&node) != Some(&state) {
-                self.record(association_key(&node), Some(state));
+            let before = self.associations.get(&node);
+            if before.is_some_and(|before| before.state == state) {
+                continue;
             }
+            let place = before.map(|before| before.place).or_else(|| self.free_places.pop_first());
+            let place = place.unwrap_or(self.associations.len() as u32);
+            self.record(key_of(ASSOCIATION, place), Some(state.clone()));
+            self.associations.insert(node, RecordedAssociation { place, state });
         }
     }
 
@@ -312,12 +337,6 @@ fn key_of(kind: u8, index: u32) -> Octets {
 
 fn index_of(key: &[u8]) -> Option<u32> {
     u32::from_octets(key.get(1..)?)
-}
-
-fn association_key(node: &NodeId) -> Octets {
-    let mut key = vec![ASSOCIATION];
-    node.put(&mut key);
-    key.into()
 }
 
 #[cfg(test)]

@@ -532,7 +532,9 @@ impl TestSmf {
         }
         let Some((session, _)) = self.open.remove(&header.sequence) else { return Vec::new() };
         let usage = match &message {
-            Message::AssociationSetupResponse(_) => return Vec::new(),
+            Message::AssociationSetupResponse(_) | Message::AssociationReleaseResponse(_) => {
+                return Vec::new();
+            }
             Message::SessionEstablishmentResponse(response) => {
                 self.seids[session] = response.up_f_seid.map(|it| it.seid);
                 return Vec::new();
@@ -630,4 +632,52 @@ proptest! {
             prop_assert!(forwarded <= granted, "{forwarded} passed, {granted} were granted or lost");
         }
     }
+}
+
+// Input:  two associations, then 100 that begin and end beside them, each of another node; the primary fails; one of the two ends, and two others begin.
+// Output: there are three records of associations at most, since places are taken again; the next primary has the associations, and goes on with their places.
+#[test]
+fn places_of_associations_are_taken_again() {
+    let mut world = World::new();
+    let mut keys = BTreeSet::new();
+    let begin = |world: &mut World, name: &str| {
+        let node = NodeId::Fqdn(Fqdn::new(name));
+        let setup = AssociationSetupRequest::new(node, RecoveryTimeStamp(NtpSeconds(1000)));
+        world.request(None, 0, setup.into());
+    };
+    let end = |world: &mut World, name: &str| {
+        world.request(None, 0, AssociationReleaseRequest::new(NodeId::Fqdn(Fqdn::new(name))).into());
+    };
+    let settle = |world: &mut World, keys: &mut BTreeSet<Octets>| {
+        let of_association =
+            |(change, _): &(Change, Option<Forwarded>)| change.key.first() == Some(&ASSOCIATION);
+        keys.extend(
+            world.changes.iter().filter(|it| of_association(it)).map(|(change, _)| change.key.clone()),
+        );
+        world.settle();
+    };
+    begin(&mut world, "stays.example");
+    settle(&mut world, &mut keys);
+    for number in 0..100 {
+        begin(&mut world, &format!("smf{number}.example"));
+        settle(&mut world, &mut keys);
+        end(&mut world, &format!("smf{number}.example"));
+        settle(&mut world, &mut keys);
+    }
+    world.fail();
+    let names = |world: &World| {
+        world.n4.association_records().map(|(node, _)| node.to_string()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names(&world), BTreeSet::from([SMF.ip().to_string(), "stays.example".into()]));
+    end(&mut world, "stays.example");
+    settle(&mut world, &mut keys);
+    for name in ["one.example", "two.example"] {
+        begin(&mut world, name);
+        settle(&mut world, &mut keys);
+    }
+    assert_eq!(names(&world).len(), 3);
+    assert_eq!(keys.len(), 2, "of the three, that of World::new was there before: {keys:?}");
+    let recorded =
+        world.standby.iter().filter(|(key, (state, _))| key.first() == Some(&ASSOCIATION) && state.is_some());
+    assert_eq!(recorded.count(), 3);
 }

@@ -163,7 +163,7 @@ metrics! {
         "Members of the chain that have all records, this primary among them; 0 unless upf.chain.member is set";
     CHAIN_EPOCH: Gauge "causeway_chain_epoch" [] "epochs", "The epoch of the chain: it grows with each change of its members";
     CHAIN_RECORDS: Gauge "causeway_chain_records" [] "records",
-        "Records of the chain: sessions, also the last of each place that ended, associations, and one of the UPF";
+        "Records of the chain: sessions and associations, also the last of each place that ended, and one of the UPF";
     CHAIN_LAG: Gauge "causeway_chain_unacknowledged" [] "changes", "Changes that the standby has not acknowledged: their responses wait";
     CHAIN_MISSING: Gauge "causeway_chain_missing" [] "records", "Records that a joining member has not acknowledged";
     CHAIN_TAKEOVERS: Counter "causeway_chain_takeovers" [] "times", "Times that this process has become the primary";
