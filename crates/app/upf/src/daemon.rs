@@ -22,7 +22,8 @@ use crate::clock::{Clock, system};
 use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
 use crate::control::replication::{Identity, identity};
 use crate::control::{
-    self, ControlInputs, ControlWatch, N4InPacketThread, Reload, SharedControl, SharedSockets, Sockets, Stop,
+    self, ControlInputs, ControlWatch, N4InPacketThread, PoolsRefused, Reload, SharedControl, SharedSockets,
+    Sockets, Stop,
 };
 use crate::error::{NO_CLASSES, NO_HEAVY_HITTERS, ReloadError, RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
@@ -342,18 +343,18 @@ impl Daemon {
         let mut reloaded = Reloaded::new(&old, &next, &upf);
         if old.traffic.classes != next.traffic.classes {
             if next.traffic.classes.model.is_some() && !self.finds_classes {
-                let key = "upf.traffic.classes.model";
+                let key = "upf.traffic.classes.model".to_owned();
                 return Err(ReloadError::Refused { key, why: NO_CLASSES.to_owned() });
             }
             // The file may have the same name.
             reloaded.add_file("upf.traffic.classes.model");
         }
         if next.traffic.heavy_hitters.threshold.is_some() && !self.finds_heavy_hitters {
-            let key = "upf.traffic.heavy_hitters.threshold";
+            let key = "upf.traffic.heavy_hitters.threshold".to_owned();
             return Err(ReloadError::Refused { key, why: NO_HEAVY_HITTERS.to_owned() });
         }
         let access = ManagementControl::prepare(&next.management)
-            .map_err(|(key, error)| ReloadError::Refused { key, why: error.to_string() })?;
+            .map_err(|(key, error)| ReloadError::Refused { key: key.to_owned(), why: error.to_string() })?;
         let smfs = open::smf_networks(&next, &self.n4_addresses);
         let neighbours = open::neighbours(&next);
         let next = Arc::new(next);
@@ -361,7 +362,11 @@ impl Daemon {
             let set = self.ask_control(|reply| Reload::Pools { upf: Arc::clone(&next), reply }).await?;
             // Closed: there is nothing to set.
             let set = set.await.unwrap_or(Ok(()));
-            set.map_err(|why| ReloadError::Refused { key: "upf.session", why })?;
+            set.map_err(|PoolsRefused { subnet, why }| {
+                let place = upf.session.iter().position(|session| Some(session.subnet) == subnet);
+                let key = place.map_or("upf.session".to_owned(), |n| format!("upf.session[{n}].subnet"));
+                ReloadError::Refused { key, why }
+            })?;
         }
         self.ask_control(|reply| Reload::Apply { upf: next, smfs, neighbours, reply }).await?;
         let files = self.access.lock().unwrap_or_else(PoisonError::into_inner).apply(access);

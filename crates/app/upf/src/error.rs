@@ -9,6 +9,7 @@ use causeway_ports::PortError;
 use causeway_switch::backend::InProcessError;
 use thiserror::Error;
 
+use crate::host_networks::PoolConflict;
 use crate::open::{AccessError, NatError};
 
 /// A failure to start the daemon.
@@ -22,6 +23,17 @@ pub enum StartError {
         /// The cause and the remedy.
         source: PortError,
     },
+    /// A pool would take addresses or a route of the host.
+    #[error("{key}: {source}")]
+    Pool {
+        /// The configuration key.
+        key: String,
+        /// The cause and the remedy.
+        source: PoolConflict,
+    },
+    /// The interfaces and routes of the host cannot be read.
+    #[error("cannot read the interfaces and routes of this host: {0}")]
+    Host(PortError),
     /// A socket of N4 or of the management server cannot be opened.
     #[error("{key}: cannot listen on {address}: {}", advice(source, *address, *transport))]
     Socket {
@@ -189,7 +201,7 @@ pub enum ReloadError {
     #[error("{key}: {why}")]
     Refused {
         /// The key.
-        key: &'static str,
+        key: String,
         /// The cause and the remedy.
         why: String,
     },

@@ -322,7 +322,7 @@ async fn reload(daemon: &Daemon, owner: &mut impl Owner) -> Result<Reloaded, Con
         match daemon.reload(config.upf).await {
             Ok(reloaded) => Ok((config.logger.level, reloaded)),
             Err(ReloadError::Ended) => Ok((config.logger.level, Reloaded::default())),
-            Err(ReloadError::Refused { key, why }) => Err(refused(owner, key, why)),
+            Err(ReloadError::Refused { key, why }) => Err(refused(owner, &key, why)),
         }
     };
     let loaded = loaded.await;

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use causeway_types::IpNet;
 use rustix::io::Errno;
 
 /// Why a port could not be opened, or can no longer be used.
@@ -115,6 +116,16 @@ pub enum PortError {
     BridgeMissing {
         /// The bridge.
         name: String,
+    },
+    /// The host routes the prefix elsewhere.
+    #[error(
+        "{net} is routed {route} already: choose another prefix, or remove that route: `ip route del {net}`"
+    )]
+    RouteTaken {
+        /// The prefix.
+        net: IpNet,
+        /// Where the route leads.
+        route: String,
     },
     /// The process lacks a privilege.
     #[error("permission denied {operation}: run as root or give {capability}")]

@@ -1,7 +1,7 @@
 //! Checks across keys: values that contradict each other.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_model::UE_PREFIX_BITS;
 use causeway_types::IpNet;
@@ -305,6 +305,9 @@ fn gateway(n: usize, session: &Session, found: &mut Problems) {
 /// The pool lies inside the subnet, which alone is routed to the UPF.
 fn pool(n: usize, session: &Session, found: &mut Problems) {
     let subnet = session.subnet;
+    if has_no_host(&subnet) {
+        found.push((format!("upf.session[{n}].subnet"), Problem::PoolOfOthers { subnet }));
+    }
     if let Some(pool) = session.ue_pool.filter(|pool| !subnet.contains(pool)) {
         found.push((format!("upf.session[{n}].ue_pool"), Problem::PoolOutside { pool, subnet }));
     }
@@ -318,6 +321,15 @@ fn prefixes_of_switch(n: usize, session: &Session, found: &mut Problems) {
             found.push((format!("upf.session[{n}].{name}"), Problem::PoolBelowUePrefix { net }));
         }
     }
+}
+
+/// The prefix holds loopback or multicast addresses. That of length 0 does.
+fn has_no_host(net: &IpNet) -> bool {
+    let meets = |other: IpNet| net.contains(&other.addr()) || other.contains(&net.addr());
+    let v4 = [(Ipv4Addr::LOCALHOST, 8), (Ipv4Addr::new(224, 0, 0, 0), 4)];
+    let v6 = [(Ipv6Addr::LOCALHOST, 128), (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8)];
+    let v4 = v4.map(|(ip, len)| IpNet::new(ip.into(), len));
+    v4.into_iter().chain(v6.map(|(ip, len)| IpNet::new(ip.into(), len))).flatten().any(meets)
 }
 
 fn pair((m, earlier): (usize, &Session), (n, session): (usize, &Session), found: &mut Problems) {

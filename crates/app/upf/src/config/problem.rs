@@ -178,6 +178,14 @@ pub enum Problem {
         /// The pool.
         subnet: IpNet,
     },
+    /// A pool with addresses that no UE can have.
+    #[error(
+        "{subnet} holds loopback or multicast addresses: give a prefix for UEs alone, for example 10.45.0.0/16"
+    )]
+    PoolOfOthers {
+        /// The pool.
+        subnet: IpNet,
+    },
     /// Two UE pools share addresses.
     #[error("{subnet} overlaps {other} of {first}: give each UE address one pool")]
     SubnetsOverlap {

@@ -16,6 +16,7 @@ use tracing::{debug, info, warn};
 
 use super::routes::Route;
 use crate::config::{N6Mode, Session, Upf};
+use crate::host_networks::HostNetworks;
 use crate::open::{AddressTranslation, tun_options};
 
 /// The interval of device checks: a device that was created anew, or went down, has lost its routes.
@@ -30,7 +31,21 @@ enum RouteJob<K> {
     Announce(K, Vec<Route>),
     Withdraw(Vec<Route>),
     /// The pools behind TUN devices are these from now on.
-    Pools(Vec<TunOptions>, Vec<Session>, oneshot::Sender<Result<(), String>>),
+    Pools(Vec<TunOptions>, Vec<Session>, oneshot::Sender<Result<(), PoolsRefused>>),
+}
+
+/// Why other pools are not set.
+#[derive(Debug)]
+pub(crate) struct PoolsRefused {
+    /// The pool that is refused.
+    pub(crate) subnet: Option<IpNet>,
+    pub(crate) why: String,
+}
+
+impl From<String> for PoolsRefused {
+    fn from(why: String) -> Self {
+        Self { subnet: None, why }
+    }
 }
 
 /// The result of the routes of a plan, with the error.
@@ -65,7 +80,7 @@ impl<K: Send + 'static> KernelRoutes<K> {
             return Ok((Self { jobs: None, thread: None }, RouteResults(results)));
         }
         let (table, is_used) = (upf.framed_routes.table, behind_tun.any(|it| !it.framed_routes.is_empty()));
-        let pools = Pools { devices: tun_options(upf), translation };
+        let pools = Pools { devices: tun_options(upf), sessions: upf.session.clone(), translation };
         let run = move || match Routes::open(table, is_used, pools) {
             Ok(routes) => routes.run(&work, &result_sender),
             Err((error, pools)) => {
@@ -91,7 +106,7 @@ impl<K: Send + 'static> KernelRoutes<K> {
 
     /// Queues other addresses, routes and address translation of the pools behind the TUN devices. If they cannot be set,
     /// the earlier ones stay, and the result says why. It is closed if no data network has a TUN device.
-    pub(super) fn set_pools(&self, upf: &Upf) -> oneshot::Receiver<Result<(), String>> {
+    pub(super) fn set_pools(&self, upf: &Upf) -> oneshot::Receiver<Result<(), PoolsRefused>> {
         let (reply, result) = oneshot::channel();
         self.send_job(RouteJob::Pools(tun_options(upf), upf.session.clone(), reply));
         result
@@ -125,7 +140,9 @@ fn refuse<K>(
             RouteJob::Announce(plan, _) => {
                 let _ = result_sender.send((plan, Err(format!("framed routes cannot be installed: {why}"))));
             }
-            RouteJob::Pools(devices, sessions, reply) => drop(reply.send(pools.set(devices, &sessions))),
+            RouteJob::Pools(devices, sessions, reply) => {
+                drop(reply.send(pools.check(&sessions).and_then(|()| pools.set(devices, &sessions))));
+            }
             RouteJob::Withdraw(_) => {}
         }
     }
@@ -134,18 +151,35 @@ fn refuse<K>(
 /// The pools of the TUN devices in the kernel.
 struct Pools {
     devices: Vec<TunOptions>,
+    sessions: Vec<Session>,
     translation: AddressTranslation,
 }
 
 impl Pools {
+    /// Refuses pools that come and would take addresses or routes of the host.
+    fn check(&self, sessions: &[Session]) -> Result<(), PoolsRefused> {
+        let is_new = |session: &&Session| !self.sessions.iter().any(|known| known.is_same_pool(session));
+        let new: Vec<Session> = sessions.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let host = HostNetworks::read(&new).map_err(|error| error.to_string())?;
+        // A pool may move from one device to another: both have it until its addresses are released.
+        let is_own = |name: &str| self.sessions.iter().chain(sessions).any(|session| session.dev == name);
+        let conflict = new.iter().find_map(|session| Some((session.subnet, host.conflict(session, is_own)?)));
+        conflict.map_or(Ok(()), |(subnet, conflict)| {
+            Err(PoolsRefused { subnet: Some(subnet), why: conflict.to_string() })
+        })
+    }
+
     /// Sets other pools; after an error, the earlier ones are set.
-    fn set(&mut self, devices: Vec<TunOptions>, sessions: &[Session]) -> Result<(), String> {
+    fn set(&mut self, devices: Vec<TunOptions>, sessions: &[Session]) -> Result<(), PoolsRefused> {
         let earlier = |name: &str| self.devices.iter().find(|device| device.device == name);
         for device in &devices {
             let before = earlier(&device.device).unwrap_or(device);
             if let Err(error) = TunPort::change(before, device) {
                 self.restore(&devices);
-                return Err(error.to_string());
+                return Err(error.to_string().into());
             }
         }
         // A device without pools keeps its port, and loses its addresses.
@@ -164,8 +198,9 @@ impl Pools {
         }
         if let Err(error) = self.translation.follow(sessions) {
             self.restore(&devices);
-            return Err(error.to_string());
+            return Err(error.to_string().into());
         }
+        self.sessions = sessions.to_vec();
         self.devices = devices.into_iter().chain(bare).collect();
         Ok(())
     }
@@ -269,8 +304,9 @@ impl Routes {
                 }
                 RouteJob::Pools(devices, sessions, reply) => {
                     // The daemon may have ended.
-                    let set = self.add_rules(&sessions).and_then(|()| self.pools.set(devices, &sessions));
-                    let _ = reply.send(set);
+                    let checked = self.pools.check(&sessions);
+                    let ready = checked.and_then(|()| Ok(self.add_rules(&sessions)?));
+                    let _ = reply.send(ready.and_then(|()| self.pools.set(devices, &sessions)));
                 }
             }
         }

@@ -59,6 +59,7 @@ use routes::FramedRoutes;
 use sockets::{Arrivals, Outgoing, Ways, lock};
 use timer::WakeTimer;
 
+pub(crate) use kernel_routes::PoolsRefused;
 pub(crate) use networks::network_of;
 pub(crate) use packet_thread::{N4InPacketThread, SharedControl};
 pub(crate) use settings::state_machine;
@@ -88,7 +89,7 @@ pub(crate) enum Stop {
 pub(crate) enum Reload {
     /// Prepare the kernel for its UE address pools. Those that go stay there until they are drained. The second reply
     /// comes when that is done.
-    Pools { upf: Arc<Upf>, reply: oneshot::Sender<oneshot::Receiver<Result<(), String>>> },
+    Pools { upf: Arc<Upf>, reply: oneshot::Sender<oneshot::Receiver<Result<(), PoolsRefused>>> },
     /// Put it into force. These networks may set up associations, and these are beside the UPF.
     Apply { upf: Arc<Upf>, smfs: Vec<IpNet>, neighbours: Vec<IpNet>, reply: oneshot::Sender<()> },
 }

@@ -3,18 +3,19 @@
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 
-use super::{Finding, Interfaces};
+use super::Finding;
 use crate::chain::DEVICE;
 use crate::config::{GtpuMode, Upf};
+use crate::host_networks::HostNetworks;
 use crate::open;
 
-pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
+pub(super) fn check(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (n, server) in upf.pfcp.server.iter().enumerate() {
         let key = format!("upf.pfcp.server[{n}]");
         let (address, dev) = (server.address, server.dev.as_deref());
         if let Some(ip) = address.filter(|ip| upf.chain.has(*ip)) {
-            findings.push(of_service(&key, "PFCP", ip, interfaces));
+            findings.push(of_service(&key, "PFCP", ip, host));
             continue;
         }
         findings.extend(each(&key, address, dev, |ip| {
@@ -23,10 +24,10 @@ pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
         }));
     }
     if !upf.dataplane.is_switch() {
-        findings.extend(gtpu(upf, interfaces));
+        findings.extend(gtpu(upf, host));
     }
     if upf.chain.is_on() {
-        findings.extend(upf.chain.dev.iter().map(|dev| of_announcements(dev, interfaces)));
+        findings.extend(upf.chain.dev.iter().map(|dev| of_announcements(dev, host)));
     }
     for (n, server) in upf.metrics.server.iter().enumerate() {
         let key = format!("upf.metrics.server[{n}]");
@@ -36,7 +37,7 @@ pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
     findings
 }
 
-fn gtpu(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
+fn gtpu(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     let mut findings = Vec::new();
     if upf.gtpu.mode == GtpuMode::Vxlan {
         // Its addresses are those of a segment, not of the kernel.
@@ -45,7 +46,7 @@ fn gtpu(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
     for (n, server) in upf.gtpu.server.iter().enumerate() {
         let key = format!("upf.gtpu.server[{n}]");
         if let Some(ip) = server.address.filter(|ip| upf.chain.has(*ip)) {
-            findings.push(of_service(&key, "GTP-U", ip, interfaces));
+            findings.push(of_service(&key, "GTP-U", ip, host));
             continue;
         }
         findings.extend(each(&key, server.address, server.dev.as_deref(), |ip| {
@@ -53,7 +54,7 @@ fn gtpu(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
             if upf.gtpu.mode == GtpuMode::Udp {
                 return of_socket(&key, "GTP-U", "udp", at, UdpSocket::bind(at).map(drop));
             }
-            match interfaces.link_of(ip) {
+            match host.link_of(ip) {
                 Some(link) if link.up => {
                     Finding::good(&key, format!("GTP-U on {ip}, interface {}", link.name))
                 }
@@ -77,8 +78,8 @@ fn gtpu(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
 }
 
 /// The finding on a service address of a chain: the primary alone has it, on a device of its own.
-fn of_service(key: &str, protocol: &str, ip: IpAddr, interfaces: &Interfaces) -> Finding {
-    match interfaces.link_of(ip) {
+fn of_service(key: &str, protocol: &str, ip: IpAddr, host: &HostNetworks) -> Finding {
+    match host.link_of(ip) {
         None => Finding::good(
             key,
             format!("{protocol} on {ip}, which this host gets when it is the primary of the chain"),
@@ -95,9 +96,9 @@ fn of_service(key: &str, protocol: &str, ip: IpAddr, interfaces: &Interfaces) ->
 }
 
 /// The finding on an interface on which the primary announces the service addresses.
-fn of_announcements(dev: &str, interfaces: &Interfaces) -> Finding {
+fn of_announcements(dev: &str, host: &HostNetworks) -> Finding {
     const KEY: &str = "upf.chain.dev";
-    match interfaces.link(dev) {
+    match host.link(dev) {
         None => {
             Finding::failure(KEY, format!("there is no interface {dev}"), "create it, or correct the key")
         }
@@ -184,7 +185,7 @@ mod tests {
         let device = Link { index: 7, mac: None, ..ethernet(DEVICE) };
         let own = (2, "192.0.2.1/24".parse().unwrap());
         let of = |links: Vec<Link>, addresses| {
-            let mut findings = check(&upf, &Interfaces { links, addresses });
+            let mut findings = check(&upf, &HostNetworks { links, addresses, routes: Vec::new() });
             findings.retain(|finding| !finding.subject.starts_with("upf.metrics"));
             findings
         };

@@ -16,12 +16,10 @@ mod host;
 mod network;
 mod tenants;
 
-use causeway_ports::PortError;
-use causeway_ports::netlink::{Link, Netlink};
-use causeway_types::IpNet;
 use serde::Serialize;
 
 use crate::config::Upf;
+use crate::host_networks::HostNetworks;
 
 /// How well the host fits in one respect.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -64,37 +62,14 @@ impl Finding {
     }
 }
 
-/// The interfaces and addresses of the host.
-struct Interfaces {
-    links: Vec<Link>,
-    addresses: Vec<(u32, IpNet)>,
-}
-
-impl Interfaces {
-    fn read() -> Result<Self, PortError> {
-        let mut netlink = Netlink::open()?;
-        Ok(Self { links: netlink.links()?, addresses: netlink.addresses()? })
-    }
-
-    fn link(&self, name: &str) -> Option<&Link> {
-        self.links.iter().find(|link| link.name == name)
-    }
-
-    /// The interface that has an address.
-    fn link_of(&self, ip: std::net::IpAddr) -> Option<&Link> {
-        let (index, _) = self.addresses.iter().find(|(_, net)| net.addr() == ip)?;
-        self.links.iter().find(|link| link.index == *index)
-    }
-}
-
 /// Examines the host for this configuration. A running UPF holds its ports, which are then reported as in use.
 pub fn examine(upf: &Upf) -> Vec<Finding> {
     let mut findings = host::check(upf);
-    match Interfaces::read() {
-        Ok(interfaces) => {
-            findings.extend(addresses::check(upf, &interfaces));
-            findings.extend(network::check(upf, &interfaces));
-            findings.extend(tenants::check(upf, &interfaces));
+    match HostNetworks::read(&upf.session) {
+        Ok(host) => {
+            findings.extend(addresses::check(upf, &host));
+            findings.extend(network::check(upf, &host));
+            findings.extend(tenants::check(upf, &host));
         }
         Err(error) => findings.push(Finding::failure(
             "interfaces",

@@ -6,8 +6,9 @@ use std::process::Command;
 
 use causeway_types::IpNet;
 
-use super::{Finding, Interfaces};
-use crate::config::{N6Mode, Session, Upf};
+use super::Finding;
+use crate::config::{N6Mode, Upf};
+use crate::host_networks::HostNetworks;
 use crate::open::{KernelForwarding, kernel_forwarding};
 
 /// Octets of the outer IPv4, UDP and GTP-U headers, with a PDU Session Container.
@@ -16,15 +17,19 @@ const OUTER_IPV4: u32 = 44;
 /// The same with IPv6.
 const OUTER_IPV6: u32 = 64;
 
-pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
+pub(super) fn check(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     if upf.dataplane.is_switch() {
         return Vec::new();
     }
-    let mut findings = mtus(upf, interfaces);
+    let mut findings = mtus(upf, host);
     for (n, session) in upf.session.iter().enumerate() {
         let key = format!("upf.session[{n}]");
-        findings.extend(overlap(&key, session, interfaces));
-        if session.mode == N6Mode::AfXdp && interfaces.link(&session.dev).is_none() {
+        findings.extend(
+            host.conflict(session, |name| name == session.dev).map(|conflict| {
+                Finding::failure(format!("{key}.subnet"), conflict.state(), conflict.remedy())
+            }),
+        );
+        if session.mode == N6Mode::AfXdp && host.link(&session.dev).is_none() {
             let remedy = "create it, or correct the key";
             findings.push(Finding::failure(
                 format!("{key}.dev"),
@@ -52,12 +57,12 @@ const fn is_v4(net: &IpNet) -> bool {
 }
 
 /// Packets of the size that N6 admits fit into tunnels on N3.
-fn mtus(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
+fn mtus(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     let largest = upf.session.iter().map(|session| session.mtu).max().unwrap_or(0);
     let mut findings = Vec::new();
     for (n, server) in upf.gtpu.server.iter().enumerate() {
         let Some(ip) = server.address else { continue };
-        let Some(link) = interfaces.link_of(ip) else { continue };
+        let Some(link) = host.link_of(ip) else { continue };
         let mtu = server.mtu.unwrap_or(link.mtu).min(link.mtu);
         let outer = if ip.is_ipv4() { OUTER_IPV4 } else { OUTER_IPV6 };
         let (key, needed) = (format!("upf.gtpu.server[{n}]"), largest + outer);
@@ -82,27 +87,6 @@ fn mtus(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// Other interfaces have no addresses among those of UEs.
-fn overlap(key: &str, session: &Session, interfaces: &Interfaces) -> Option<Finding> {
-    let is_foreign =
-        |index: u32| interfaces.links.iter().any(|link| link.index == index && link.name != session.dev);
-    let mut inside = interfaces.addresses.iter().filter(|(index, net)| {
-        is_foreign(*index)
-            && (session.subnet.contains(&net.addr())
-                || net.contains(&session.subnet.addr()) && !net.addr().is_loopback())
-    });
-    let (_, net) = inside.next()?;
-    let link = interfaces.link_of(net.addr()).map_or("another interface", |link| &link.name);
-    Some(Finding::failure(
-        format!("{key}.subnet"),
-        format!("{} overlaps {net} of {link}", session.subnet),
-        format!(
-            "choose a subnet that no interface of this host uses; if {link} is of a UPF that runs here, \
-             examine its configuration: `causeway doctor --config FILE`"
-        ),
-    ))
 }
 
 fn forwarding(upf: &Upf) -> impl Iterator<Item = Finding> {

@@ -5,11 +5,12 @@ use std::net::{SocketAddr, UdpSocket};
 use causeway_packet::vxlan::PORT;
 use causeway_ports::vxlan::overhead;
 
+use super::Finding;
 use super::addresses::of_socket;
-use super::{Finding, Interfaces};
 use crate::config::{N6Mode, Upf};
+use crate::host_networks::HostNetworks;
 
-pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
+pub(super) fn check(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     let mut findings = Vec::new();
     // A switch has the addresses of its segments.
     let of_host = upf.vxlan.iter().enumerate().filter(|_| upf.remote_switch().is_none());
@@ -19,7 +20,7 @@ pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
         if is_first {
             findings.push(of_socket(&key, "VXLAN", "udp", at, UdpSocket::bind(at).map(drop)));
         }
-        let Some(link) = interfaces.link_of(segment.local) else { continue };
+        let Some(link) = host.link_of(segment.local) else { continue };
         let possible = link.mtu.saturating_sub(overhead(segment.local.is_ipv4()));
         let is_its = |dev: &str, mode| dev == segment.name && mode == N6Mode::Vxlan;
         for session in upf.session.iter().filter(|session| is_its(&session.dev, session.mode)) {

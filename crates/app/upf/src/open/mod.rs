@@ -17,8 +17,9 @@ mod vxlan;
 
 use causeway_ports::{MAX_PORTS, xdp};
 
-use crate::config::{Config, GtpuMode, N6Mode, Upf};
+use crate::config::{Config, GtpuMode, N6Mode, Session, Upf};
 use crate::error::StartError;
+use crate::host_networks::HostNetworks;
 use crate::worker::{PortSet, cores};
 
 pub(crate) use address::{addresses, connected, n4_addresses, smf_networks, told_n4_address};
@@ -43,6 +44,7 @@ pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
     if config.upf.remote_switch().is_some() {
         return Ok(vec![switch::ports(&config.upf)]);
     }
+    check_pools(&config.upf.session)?;
     let workers = packet_threads(&config.upf, cores()?.len());
     let mut sets: Vec<PortSet> = (0..workers).map(|number| PortSet::of_worker(number, workers)).collect();
     let mut segments = VxlanEndpoints::default();
@@ -56,6 +58,17 @@ pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
         return Err(StartError::TooManyPorts { ports, most: MAX_PORTS });
     }
     Ok(sets)
+}
+
+/// No pool takes addresses or routes of the host.
+fn check_pools(sessions: &[Session]) -> Result<(), StartError> {
+    let host = HostNetworks::read(sessions).map_err(StartError::Host)?;
+    for (n, session) in sessions.iter().enumerate() {
+        if let Some(source) = host.conflict(session, |name| name == session.dev) {
+            return Err(StartError::Pool { key: format!("upf.session[{n}].subnet"), source });
+        }
+    }
+    Ok(())
 }
 
 /// The number of packet threads on a host with so many cores.

@@ -11,7 +11,7 @@ use causeway_upf::config::{Config, Firewall, GtpuMode, GtpuServer, Overrides, Se
 use causeway_upf::{Daemon, StartError, open};
 
 use crate::common::far::far_end;
-use crate::common::namespace::{in_namespace, in_namespace_of_root};
+use crate::common::namespace::{in_namespace, in_namespace_of_root, ip};
 use crate::common::smf::Smf;
 use crate::common::{Gnb, PATIENCE, UE, config, loopback, metric, packet, until};
 
@@ -84,18 +84,95 @@ fn a_device_that_cannot_be_had_is_named_with_the_cure() {
             config.upf.session = vec![Session { dev: dev.into(), ..Session::default() }];
             Daemon::start(&config)
         };
-        let _first = start(DEVICE).unwrap();
+        let first = start(DEVICE).unwrap();
         let error = start(DEVICE).unwrap_err().to_string();
         assert!(
             error.starts_with("upf.session[0].dev: TUN device n6test is in use: stop the process"),
             "{error}"
         );
+        assert!(device().is_some());
+        drop(first);
         let error = start("lo").unwrap_err().to_string();
         assert!(
             error.starts_with("upf.session[0].dev: interface lo exists and is not a TUN device"),
             "{error}"
         );
-        assert!(device().is_some());
+    });
+}
+
+/// The routes of the main table, both IP versions.
+fn main_routes() -> String {
+    let of = |version| Command::new("ip").args([version, "route"]).output().unwrap().stdout;
+    String::from_utf8([of("-4"), of("-6")].concat()).unwrap()
+}
+
+// Input:  a host with routes to a pool, of both IP versions and at several metrics; pools around, in and equal to the network of
+//         an interface; the same pools in a reload. Then a device that the operator made, which a UPF leaves with its routes.
+// Output: one line with the key, the pool, what it would take and what to do; no route of the host has changed, and the reload leaves
+//         the configuration as it was. The device that was left serves the next UPF.
+#[test]
+fn pools_take_nothing_from_the_host() {
+    in_namespace("tun::pools_take_nothing_from_the_host", || {
+        ip("link add up0 type veth peer name up1");
+        ip("address add 192.0.2.9/24 dev up0");
+        ip("link set up0 up");
+        ip("route add 10.45.0.0/16 via 192.0.2.1");
+        ip("route add 10.46.0.0/16 dev up0 metric 50");
+        ip("route add 2001:db8:45::/48 dev up0");
+        let route = |net: &str, leads: &str| {
+            let remedy = format!("choose another subnet, or remove that route: `ip route del {net}`");
+            format!("{net} is routed {leads} already: {remedy}")
+        };
+        let network = |net: &str| {
+            format!(
+                "{net} overlaps 192.0.2.9/24 of up0: choose a subnet that no interface of this host uses; if up0"
+            )
+        };
+        let cases = [
+            ("10.45.0.0/16", route("10.45.0.0/16", "via 192.0.2.1 on up0")),
+            ("10.46.0.0/16", route("10.46.0.0/16", "on up0")),
+            ("2001:db8:45::/48", route("2001:db8:45::/48", "on up0")),
+            ("192.0.0.0/16", network("192.0.0.0/16")),
+            ("192.0.2.0/24", network("192.0.2.0/24")),
+            ("192.0.2.128/25", network("192.0.2.128/25")),
+        ];
+        let with = |subnets: &[&str]| {
+            let pool = |subnet: &&str| Session {
+                subnet: subnet.parse().unwrap(),
+                gateway: None,
+                dev: DEVICE.into(),
+                ..Session::default()
+            };
+            let mut config = config(loopback());
+            config.upf.session = subnets.iter().map(pool).collect();
+            config
+        };
+        let before = main_routes();
+        for (subnet, why) in &cases {
+            let error = Daemon::start(&with(&["10.99.0.0/16", subnet])).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("upf.session[1].subnet: {why}")), "{error}");
+            assert_eq!((main_routes(), device()), (before.clone(), None));
+        }
+        let daemon = Daemon::start(&with(&["10.99.0.0/16"])).unwrap();
+        let before = main_routes();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for (subnet, why) in &cases {
+            let next = with(&["10.98.0.0/16", subnet, "10.99.0.0/16"]).upf;
+            let error = runtime.block_on(daemon.reload(next)).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("upf.session[1].subnet: {why}")), "{error}");
+            assert_eq!(main_routes(), before);
+        }
+        let next = with(&["10.98.0.0/16", "10.99.0.0/16"]).upf;
+        assert_eq!(
+            runtime.block_on(daemon.reload(next)).unwrap().applied,
+            ["upf.session: 10.98.0.0/16 added"]
+        );
+        drop(daemon);
+        ip(&format!("tuntap add dev {DEVICE} mode tun"));
+        for _ in 0..2 {
+            drop(Daemon::start(&with(&["10.99.0.0/16"])).unwrap());
+            assert!(main_routes().contains(&format!("10.99.0.0/16 dev {DEVICE}")), "{}", main_routes());
+        }
     });
 }
 

@@ -4,17 +4,17 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use causeway_types::IpNet;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
     AfSpecInet, AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InetDevConf, LinkAttribute, LinkFlags, LinkMessage,
 };
 use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 
-use super::{Link, Netlink};
+use super::{Link, Netlink, Route};
 use crate::PortError;
 
 impl Netlink {
@@ -209,10 +209,38 @@ impl Netlink {
         Ok(served)
     }
 
-    /// Routes a prefix to the link, through a gateway if given. Replaces the route to that prefix.
+    /// The routes of the main table to exactly these prefixes, also those of links that are down.
     ///
     /// # Errors
-    /// [`PortError::Permission`] or [`PortError::System`].
+    /// [`PortError::System`].
+    pub fn routes_to(&mut self, nets: &[IpNet]) -> Result<Vec<Route>, PortError> {
+        let mut found = Vec::new();
+        // Otherwise the kernel lists the routes of all tables.
+        self.set_strict(true);
+        for is_v4 in [true, false] {
+            let Some(net) = nets.iter().find(|net| net.addr().is_ipv4() == is_v4) else { continue };
+            let mut request = RouteMessage::default();
+            request.header.address_family = family(net.addr());
+            request.header.table = RouteHeader::RT_TABLE_MAIN;
+            let listed = self.dump("listing routes", Message::GetRoute(request), |message| {
+                let Message::NewRoute(mut message) = message else { return };
+                message.header.flags.remove(RouteFlags::Dead);
+                let route = Route::from_message(&message);
+                found.extend(route.filter(|route| nets.iter().any(|net| net.trunc() == route.net)));
+            });
+            if let Err(error) = listed {
+                self.set_strict(false);
+                return Err(error);
+            }
+        }
+        self.set_strict(false);
+        Ok(found)
+    }
+
+    /// Routes a prefix to the link, through a gateway if given. An existing route there stays.
+    ///
+    /// # Errors
+    /// [`PortError::RouteTaken`]: there is a route elsewhere. [`PortError::Permission`] or [`PortError::System`].
     pub fn add_route(&mut self, net: IpNet, link: &Link, gateway: Option<IpAddr>) -> Result<(), PortError> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(net.addr());
@@ -226,7 +254,19 @@ impl Netlink {
         message.attributes.push(RouteAttribute::Oif(link.index));
         message.attributes.extend(gateway.map(|gateway| RouteAttribute::Gateway(gateway.into())));
         let operation = format!("routing {net} to {}", link.name);
-        self.change(&operation, Message::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
+        match self.change(&operation, Message::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL) {
+            Err(PortError::System { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => {
+                let routes = self.routes_to(&[net])?;
+                let leads_there = |route: &Route| route.hops.iter().any(|hop| hop.link == link.index);
+                if routes.iter().any(leads_there) {
+                    return Ok(());
+                }
+                let links = self.links()?;
+                let route = routes.first().map_or_else(String::new, |route| route.describe(&links));
+                Err(PortError::RouteTaken { net, route })
+            }
+            other => other,
+        }
     }
 
     /// Removes a route to the link that [`Netlink::add_route`] made without a gateway. One that is not there is no error.

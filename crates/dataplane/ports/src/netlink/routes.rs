@@ -10,6 +10,8 @@ use netlink_packet_route::route::{
     RouteVia,
 };
 
+use super::Link;
+
 /// One next hop of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RouteHop {
@@ -114,6 +116,19 @@ fn count(lengths: &mut [Vec<usize>; 2], net: IpNet, change: impl Fn(usize) -> us
 }
 
 impl Route {
+    /// Where it leads, in words: `via 192.0.2.1 on eth0`.
+    pub fn describe(&self, links: &[Link]) -> String {
+        let hop = |hop: &RouteHop| {
+            let known = links.iter().find(|link| link.index == hop.link);
+            let name = known.map_or_else(|| format!("interface {}", hop.link), |link| link.name.clone());
+            hop.gateway.map_or_else(|| format!("on {name}"), |gateway| format!("via {gateway} on {name}"))
+        };
+        match self.hops.is_empty() {
+            true => "to nowhere".to_owned(),
+            false => self.hops.iter().map(hop).collect::<Vec<_>>().join(" and "),
+        }
+    }
+
     /// The route in a message of the kernel. `None` for those that do not carry forwarded packets: of another table
     /// than main, for one type of service or source only, local and multicast ones.
     pub(super) fn from_message(message: &RouteMessage) -> Option<Self> {

@@ -227,6 +227,47 @@ fn open_errors_name_the_remedy() {
     });
 }
 
+// Input:  routes to the prefixes of a device that lead elsewhere, at the start and for a device that was down; a device that
+//         another run left with its routes.
+// Output: an error that says where the route leads, which stays; the routes that were left serve again.
+#[test]
+fn routes_of_others_stay() {
+    in_namespace("routes_of_others_stay", || {
+        ip("link add up0 type veth peer name up1");
+        ip("address add 192.0.2.9/24 dev up0");
+        ip("link set up0 up");
+        for (net, via, leads) in [
+            ("10.46.0.0/16", "via 192.0.2.1 dev up0", "via 192.0.2.1 on up0"),
+            ("2001:db8:46::/48", "dev up0", "on up0"),
+        ] {
+            let options =
+                TunOptions { addresses: Vec::new(), routes: vec![net.parse().unwrap()], ..options() };
+            ip(&format!("route add {net} {via}"));
+            let taken = message(TunPort::open("n6", &options));
+            let expected = format!(
+                "{net} is routed {leads} already: choose another prefix, or remove that route: `ip route del {net}`"
+            );
+            assert_eq!(taken, expected);
+            ip(&format!("route del {net} {via}"));
+            let port = once_free(|| TunPort::open("n6", &options));
+            ip("link set n6 down");
+            ip(&format!("route add {net} {via}"));
+            ip("link set n6 up");
+            assert_eq!(message(TunPort::restore(&options)), expected);
+            ip(&format!("route del {net} {via}"));
+            TunPort::restore(&options).unwrap();
+            drop(port);
+        }
+        let options = TunOptions { persistent: true, ..options() };
+        drop(once_free(|| TunPort::open("n6", &options)));
+        let routes = || Netlink::open().unwrap().routes_to(&options.routes).unwrap();
+        let left = routes();
+        assert_eq!(left.len(), 1);
+        drop(once_free(|| TunPort::open("n6", &options)));
+        assert_eq!(routes(), left);
+    });
+}
+
 // Input:  3,000 datagrams to a UE while none is received; then these are received, and 20,000 more are sent.
 // Output: the first are all received, in order; of the others each is received or counted as lost, though the kernel
 //         drops it before the port.

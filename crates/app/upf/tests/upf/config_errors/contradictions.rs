@@ -48,6 +48,26 @@ fn contradictions() {
             "4: upf.session[1].subnet: 10.45.128.0/17 overlaps 10.45.0.0/16 of upf.session[0].subnet: give each UE address one pool",
         ),
         (
+            "upf:\n  session:\n    - subnet: 0.0.0.0/0\n",
+            "3: upf.session[0].subnet: 0.0.0.0/0 holds loopback or multicast addresses: give a prefix for UEs alone, for example 10.45.0.0/16",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 127.0.0.0/16\n",
+            "3: upf.session[0].subnet: 127.0.0.0/16 holds loopback or multicast addresses: give a prefix for UEs alone, for example 10.45.0.0/16",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 224.0.0.0/3\n",
+            "3: upf.session[0].subnet: 224.0.0.0/3 holds loopback or multicast addresses: give a prefix for UEs alone, for example 10.45.0.0/16",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: \"::/0\"\n",
+            "3: upf.session[0].subnet: ::/0 holds loopback or multicast addresses: give a prefix for UEs alone, for example 10.45.0.0/16",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: ff0e::/16\n",
+            "3: upf.session[0].subnet: ff0e::/16 holds loopback or multicast addresses: give a prefix for UEs alone, for example 10.45.0.0/16",
+        ),
+        (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      gateway: 10.46.0.1\n",
             "4: upf.session[0].gateway: 10.46.0.1 is not in 10.45.0.0/16: give an address of the subnet, for example 10.45.0.1",
         ),
