@@ -1,7 +1,7 @@
 //! The interfaces, addresses and routes of the host, and the pools that would take some of them.
 
-use std::fmt;
 use std::net::IpAddr;
+use std::{fmt, fs};
 
 use causeway_ports::PortError;
 use causeway_ports::netlink::{Link, Netlink, Route};
@@ -50,6 +50,12 @@ impl HostNetworks {
             return None;
         }
         let subnet = session.subnet;
+        if session.mode == N6Mode::Tun
+            && subnet.addr().is_ipv6()
+            && let Some(sysctl) = ipv6_off(&session.dev, |path| fs::read_to_string(path).ok())
+        {
+            return Some(PoolConflict::Ipv6Off { subnet, sysctl });
+        }
         let name = |index: u32| self.links.iter().find(|link| link.index == index).map(|link| &*link.name);
         let is_foreign = |index: u32| !name(index).is_some_and(&is_own);
         let meets = |net: &IpNet| {
@@ -74,7 +80,20 @@ impl HostNetworks {
     }
 }
 
-/// What a pool would take from the host.
+/// The setting that switches IPv6 off on a device, which need not exist.
+fn ipv6_off(dev: &str, read: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let value = |of: &str| read(&format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6"));
+    let is_off = |value: &str| value.trim() == "1";
+    // A new device has the value of `default`. That of `all` is in force on a device only as far as it was copied to it.
+    let (of, value_of_device) = match value(dev) {
+        Some(value) => (dev, value),
+        None => ("default", value("default")?),
+    };
+    let of = if value("all").is_some_and(|value| is_off(&value)) { "all" } else { of };
+    is_off(&value_of_device).then(|| format!("net.ipv6.conf.{of}.disable_ipv6"))
+}
+
+/// What a pool would take from the host, or what the host denies it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PoolConflict {
     /// Another interface has an address in the pool, or the pool is in its network.
@@ -93,6 +112,13 @@ pub enum PoolConflict {
         /// Where the route leads.
         route: String,
     },
+    /// IPv6 is switched off in the kernel.
+    Ipv6Off {
+        /// The pool.
+        subnet: IpNet,
+        /// The setting of the kernel.
+        sysctl: String,
+    },
 }
 
 impl PoolConflict {
@@ -101,6 +127,9 @@ impl PoolConflict {
         match self {
             Self::Address { subnet, net, link } => format!("{subnet} overlaps {net} of {link}"),
             Self::Route { subnet, route } => format!("{subnet} is routed {route} already"),
+            Self::Ipv6Off { subnet, sysctl } => {
+                format!("{subnet} needs IPv6, which the kernel has switched off ({sysctl} is 1)")
+            }
         }
     }
 
@@ -112,6 +141,9 @@ impl PoolConflict {
             ),
             Self::Route { subnet, .. } => {
                 format!("choose another subnet, or remove that route: `ip route del {subnet}`")
+            }
+            Self::Ipv6Off { sysctl, .. } => {
+                format!("`sysctl -w {sysctl}=0`, and a file in /etc/sysctl.d to keep it; or remove the pool")
             }
         }
     }
@@ -190,5 +222,26 @@ mod tests {
         assert_eq!(of(vec![both]).unwrap(), "10.45.0.0/16 is routed on n6 and on eth0 already");
         assert_eq!(of(vec![route(0, &[])]).unwrap(), "10.45.0.0/16 is routed to nowhere already");
         assert_eq!(of(vec![route(20, &[])]), None);
+    }
+
+    // Input:  the settings of a device that exists and of one that does not, with IPv6 on and off, there or everywhere.
+    // Output: the setting that switches IPv6 off, if one does.
+    #[test]
+    fn the_setting_that_switches_ipv6_off_is_named() {
+        let of = |settings: &[(&str, &str)]| {
+            ipv6_off("n6", |path| {
+                let name = path.strip_prefix("/proc/sys/net/ipv6/conf/")?.strip_suffix("/disable_ipv6")?;
+                settings.iter().find(|(of, _)| *of == name).map(|(_, value)| format!("{value}\n"))
+            })
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("all", "0"), ("default", "0"), ("n6", "0")]), None);
+        assert_eq!(of(&[("all", "1"), ("default", "1")]).unwrap(), "net.ipv6.conf.all.disable_ipv6");
+        assert_eq!(of(&[("all", "0"), ("default", "1")]).unwrap(), "net.ipv6.conf.default.disable_ipv6");
+        assert_eq!(
+            of(&[("all", "0"), ("default", "0"), ("n6", "1")]).unwrap(),
+            "net.ipv6.conf.n6.disable_ipv6"
+        );
+        assert_eq!(of(&[("all", "1"), ("default", "1"), ("n6", "0")]), None);
     }
 }

@@ -127,6 +127,16 @@ pub enum PortError {
         /// Where the route leads.
         route: String,
     },
+    /// IPv6 is switched off on the device.
+    #[error(
+        "{net} cannot be on {name}, where IPv6 is switched off: `sysctl -w net.ipv6.conf.{name}.disable_ipv6=0`"
+    )]
+    Ipv6Off {
+        /// The prefix.
+        net: IpNet,
+        /// The device.
+        name: String,
+    },
     /// The process lacks a privilege.
     #[error("permission denied {operation}: run as root or give {capability}")]
     Permission {

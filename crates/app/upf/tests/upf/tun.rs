@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
 use causeway_ports::netlink::Netlink;
+use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_types::Teid;
 use causeway_upf::config::{Config, Firewall, GtpuMode, GtpuServer, Overrides, Session};
 use causeway_upf::{Daemon, StartError, open};
@@ -173,6 +174,46 @@ fn pools_take_nothing_from_the_host() {
             drop(Daemon::start(&with(&["10.99.0.0/16"])).unwrap());
             assert!(main_routes().contains(&format!("10.99.0.0/16 dev {DEVICE}")), "{}", main_routes());
         }
+    });
+}
+
+// Input:  IPv6 switched off in the kernel: an IPv4 and an IPv6 pool, on a device that does not exist and on one that does; the
+//         latter loses IPv6 while a port is open.
+// Output: the error names the IPv6 pool and the setting, the doctor finds both; a device that is restored says the same.
+#[test]
+fn ipv6_that_is_switched_off_is_named() {
+    in_namespace("tun::ipv6_that_is_switched_off_is_named", || {
+        let set = |of: &str, value| {
+            std::fs::write(format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6"), value).unwrap();
+        };
+        let mut config = config(loopback());
+        config.upf.session = sessions();
+        set("all", "1");
+        let state = "2001:db8:cafe::/48 needs IPv6, which the kernel has switched off (net.ipv6.conf.all.disable_ipv6 is 1)";
+        let remedy = "`sysctl -w net.ipv6.conf.all.disable_ipv6=0`, and a file in /etc/sysctl.d to keep it; or remove the pool";
+        for gateway in ["2001:db8:cafe::1".parse().ok(), None] {
+            config.upf.session[1].gateway = gateway;
+            let error = Daemon::start(&config).unwrap_err().to_string();
+            assert_eq!(error, format!("upf.session[1].subnet: {state}: {remedy}"));
+            let findings = causeway_upf::doctor::examine(&config.upf);
+            let found = findings.iter().find(|finding| finding.subject == "upf.session[1].subnet").unwrap();
+            assert_eq!((&*found.state, found.remedy.as_deref()), (state, Some(remedy)));
+            ip(&format!("tuntap add dev {DEVICE} mode tun"));
+            assert_eq!(Daemon::start(&config).unwrap_err().to_string(), error);
+            ip(&format!("link delete {DEVICE}"));
+        }
+        set("all", "0");
+        let options = TunOptions {
+            device: DEVICE.into(),
+            addresses: vec!["2001:db8:cafe::1/48".parse().unwrap()],
+            ..TunOptions::default()
+        };
+        let _port = TunPort::open("n6", &options).unwrap();
+        set(DEVICE, "1");
+        assert_eq!(
+            TunPort::restore(&options).unwrap_err().to_string(),
+            "2001:db8:cafe::1/48 cannot be on n6test, where IPv6 is switched off: `sysctl -w net.ipv6.conf.n6test.disable_ipv6=0`"
+        );
     });
 }
 

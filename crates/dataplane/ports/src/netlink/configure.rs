@@ -157,7 +157,7 @@ impl Netlink {
     /// Adds an address, valid immediately, to the link, which is up. An existing one stays.
     ///
     /// # Errors
-    /// [`PortError::Permission`] or [`PortError::System`].
+    /// [`PortError::Ipv6Off`], [`PortError::Permission`] or [`PortError::System`].
     pub fn add_address(&mut self, link: &Link, net: IpNet) -> Result<(), PortError> {
         let mut message = AddressMessage::default();
         message.header.family = family(net.addr());
@@ -168,7 +168,8 @@ impl Netlink {
         message.attributes.push(AddressAttribute::Local(net.addr()));
         message.attributes.push(AddressAttribute::Address(net.addr()));
         let operation = format!("adding {net} to {}", link.name);
-        self.change(&operation, Message::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)?;
+        let added = self.change(&operation, Message::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE);
+        added.map_err(|error| ipv6_off(net, link).unwrap_or(error))?;
         self.await_address(net.addr())
     }
 
@@ -240,7 +241,7 @@ impl Netlink {
     /// Routes a prefix to the link, through a gateway if given. An existing route there stays.
     ///
     /// # Errors
-    /// [`PortError::RouteTaken`]: there is a route elsewhere. [`PortError::Permission`] or [`PortError::System`].
+    /// [`PortError::RouteTaken`]: there is a route elsewhere. [`PortError::Ipv6Off`], [`PortError::Permission`] or [`PortError::System`].
     pub fn add_route(&mut self, net: IpNet, link: &Link, gateway: Option<IpAddr>) -> Result<(), PortError> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(net.addr());
@@ -265,7 +266,7 @@ impl Netlink {
                 let route = routes.first().map_or_else(String::new, |route| route.describe(&links));
                 Err(PortError::RouteTaken { net, route })
             }
-            other => other,
+            other => other.map_err(|error| ipv6_off(net, link).unwrap_or(error)),
         }
     }
 
@@ -291,6 +292,13 @@ impl Netlink {
         message.header.index = link.index;
         self.change(&format!("{operation} {}", link.name), Message::SetLink(message), 0)
     }
+}
+
+/// The error of a link without IPv6, which the kernel reports as a missing permission.
+fn ipv6_off(net: IpNet, link: &Link) -> Option<PortError> {
+    let setting = std::fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", link.name));
+    let is_off = net.addr().is_ipv6() && setting.is_ok_and(|value| value.trim() == "1");
+    is_off.then(|| PortError::Ipv6Off { net, name: link.name.clone() })
 }
 
 /// What is not there needs no removal.
