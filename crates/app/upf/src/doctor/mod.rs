@@ -14,6 +14,7 @@
 mod addresses;
 mod host;
 mod network;
+mod nftables;
 mod tenants;
 
 use serde::Serialize;

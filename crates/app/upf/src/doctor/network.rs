@@ -7,7 +7,8 @@ use std::process::Command;
 use causeway_types::IpNet;
 
 use super::Finding;
-use crate::config::{N6Mode, Upf};
+use super::nftables::{DroppingRule, Forwarded, Ruleset};
+use crate::config::{N6Mode, Session, Upf};
 use crate::host_networks::HostNetworks;
 use crate::open::{KernelForwarding, kernel_forwarding};
 
@@ -16,6 +17,10 @@ const OUTER_IPV4: u32 = 44;
 
 /// The same with IPv6.
 const OUTER_IPV6: u32 = 64;
+
+/// The routes of the kernel.
+const ROUTES: &str = "/proc/net/route";
+const ROUTES_IPV6: &str = "/proc/net/ipv6_route";
 
 pub(super) fn check(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     if upf.dataplane.is_switch() {
@@ -104,21 +109,11 @@ fn forwarding(upf: &Upf) -> impl Iterator<Item = Finding> {
 
 fn default_routes(subnets: &[IpNet]) -> Vec<Finding> {
     let by_version = [
-        (
-            "default route (IPv4)",
-            "/proc/net/route",
-            subnets.iter().any(is_v4),
-            has_default_ipv4 as fn(&str) -> bool,
-        ),
-        (
-            "default route (IPv6)",
-            "/proc/net/ipv6_route",
-            subnets.iter().any(|net| !is_v4(net)),
-            has_default_ipv6,
-        ),
+        ("default route (IPv4)", ROUTES, subnets.iter().any(is_v4), default_ipv4 as fn(&str) -> Option<&str>),
+        ("default route (IPv6)", ROUTES_IPV6, subnets.iter().any(|net| !is_v4(net)), default_ipv6),
     ];
-    let check = |(subject, file, _, has_default): (&str, &str, bool, fn(&str) -> bool)| {
-        if has_default(&fs::read_to_string(file).unwrap_or_default()) {
+    let check = |(subject, file, _, default): (&str, &str, bool, fn(&str) -> Option<&str>)| {
+        if default(&fs::read_to_string(file).unwrap_or_default()).is_some() {
             return Finding::good(subject, "there is one");
         }
         let remedy =
@@ -128,29 +123,40 @@ fn default_routes(subnets: &[IpNet]) -> Vec<Finding> {
     by_version.into_iter().filter(|(_, _, is_needed, _)| *is_needed).map(check).collect()
 }
 
-/// /proc/net/route: interface, destination, gateway, ..., mask in the eighth column.
-fn has_default_ipv4(table: &str) -> bool {
-    table.lines().skip(1).any(|line| {
+/// The interface of a default route in /proc/net/route: interface, destination, gateway, ..., mask in the eighth column.
+fn default_ipv4(table: &str) -> Option<&str> {
+    table.lines().skip(1).find_map(|line| {
         let columns: Vec<&str> = line.split_ascii_whitespace().collect();
-        matches!(columns[..], [_, "00000000", _, _, _, _, _, "00000000", ..])
+        match columns[..] {
+            [link, "00000000", _, _, _, _, _, "00000000", ..] => Some(link),
+            _ => None,
+        }
     })
 }
 
-/// /proc/net/ipv6_route: destination, its prefix length, ..., interface in the tenth column. The kernel has an entry of its own
-/// on `lo`, which rejects.
-fn has_default_ipv6(table: &str) -> bool {
-    table.lines().any(|line| {
+/// The interface of a default route in /proc/net/ipv6_route: destination, its prefix length, ..., interface in the tenth column. The kernel
+/// has an entry of its own on `lo`, which rejects.
+fn default_ipv6(table: &str) -> Option<&str> {
+    table.lines().find_map(|line| {
         let columns: Vec<&str> = line.split_ascii_whitespace().collect();
-        matches!(columns[..], [net, "00", _, _, _, _, _, _, _, link, ..] if net.bytes().all(|digit| digit == b'0') && link != "lo")
+        match columns[..] {
+            [net, "00", _, _, _, _, _, _, _, link, ..]
+                if net.bytes().all(|digit| digit == b'0') && link != "lo" =>
+            {
+                Some(link)
+            }
+            _ => None,
+        }
     })
 }
 
 /// Rules of nftables (and of iptables over it) that drop forwarded packets, and that translate addresses.
 fn firewall(upf: &Upf) -> Vec<Finding> {
     const SUBJECT: &str = "firewall";
-    let listed = Command::new("nft").args(["list", "ruleset"]).output();
-    let Some(rules) = listed.ok().filter(|output| output.status.success()) else {
-        let state = "`nft list ruleset` does not answer";
+    let listed = Command::new("nft").args(["-j", "list", "ruleset"]).output();
+    let listed = listed.ok().filter(|output| output.status.success());
+    let Some(rules) = listed.and_then(|output| Ruleset::parse(&output.stdout)) else {
+        let state = "`nft -j list ruleset` does not answer";
         let remedy = "install the package nftables, and run this as root";
         let is_needed = upf.session.iter().any(|session| session.nat);
         return vec![match is_needed {
@@ -158,41 +164,75 @@ fn firewall(upf: &Upf) -> Vec<Finding> {
             false => Finding::warning(SUBJECT, format!("{state}: not checked"), remedy),
         }];
     };
-    let rules = String::from_utf8_lossy(&rules.stdout);
-    let drops = drops_forwarded(&rules);
-    let filter = match drops {
-        true => Finding::warning(
-            SUBJECT,
-            "a chain of forwarded packets has the policy drop",
-            "accept packets from and to the devices of upf.session (as `nft list ruleset` shows, often Docker's or ufw's chain)",
-        ),
-        false => Finding::good(SUBJECT, "no chain drops forwarded packets by its policy"),
-    };
-    let by_kernel = upf.session.iter().filter(|session| session.mode == N6Mode::Tun && !session.nat);
-    let others: Vec<IpNet> = by_kernel.map(|session| session.subnet).collect();
-    vec![filter, translation(&rules, &others)]
+    let pools: Vec<&Session> = upf.session.iter().filter(|session| session.mode == N6Mode::Tun).collect();
+    let mut findings = drops(&rules, &pools);
+    findings.push(translation(&rules, &pools));
+    findings
 }
 
-/// A base chain at the hook `forward` has the policy drop.
-fn drops_forwarded(rules: &str) -> bool {
-    rules.lines().any(|line| line.contains("hook forward") && line.contains("policy drop"))
+/// Packets of a pool, in one direction.
+fn forwarded<'a>(session: &'a Session, is_uplink: bool, devices: &'a [&'a str]) -> Forwarded<'a> {
+    Forwarded { subnet: session.subnet, is_uplink, dev: &session.dev, other: None, devices }
 }
 
-fn translation(rules: &str, subnets: &[IpNet]) -> Finding {
+fn devices<'a>(pools: &[&'a Session]) -> Vec<&'a str> {
+    pools.iter().map(|session| &*session.dev).collect()
+}
+
+/// Rules and policies that drop packets of a pool between its device and the default route.
+fn drops(rules: &Ruleset, pools: &[&Session]) -> Vec<Finding> {
+    const SUBJECT: &str = "firewall";
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let (v4, v6) = (read(ROUTES), read(ROUTES_IPV6));
+    let devices = devices(pools);
+    let mut findings: Vec<Finding> = Vec::new();
+    for session in pools {
+        let other = if is_v4(&session.subnet) { default_ipv4(&v4) } else { default_ipv6(&v6) };
+        let dropped = [true, false]
+            .map(|is_uplink| rules.drop_of(Forwarded { other, ..forwarded(session, is_uplink, &devices) }));
+        for (direction, drop) in ["from", "to"].into_iter().zip(dropped) {
+            let Some(DroppingRule { family, table, chain, handle, does }) = drop else { continue };
+            let by = handle
+                .map_or("by its policy".to_owned(), |handle| format!("in the rule with handle {handle}"));
+            findings.push(Finding::warning(
+                SUBJECT,
+                format!("table {family} {table}, chain {chain} {does} packets {direction} {} {by}", session.subnet),
+                format!(
+                    "accept packets from and to {} before (`nft -a list chain {family} {table} {chain}`; often Docker's or ufw's)",
+                    session.dev
+                ),
+            ));
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::good(SUBJECT, "no chain drops all forwarded packets of a pool"));
+    }
+    findings
+}
+
+fn translation(rules: &Ruleset, pools: &[&Session]) -> Finding {
     const SUBJECT: &str = "address translation";
-    let is_private = |net: &IpNet| match net.addr() {
+    let is_private = |session: &&&Session| match session.subnet.addr() {
         IpAddr::V4(ip) => ip.is_private(),
         IpAddr::V6(ip) => ip.is_unique_local(),
     };
-    let Some(subnet) = subnets.iter().find(|net| is_private(net)) else {
-        return Finding::good(SUBJECT, "as needed: no subnet without `nat` has private addresses");
-    };
-    if rules.contains("masquerade") || rules.contains("snat ") {
-        return Finding::good(SUBJECT, "there is a rule for source addresses");
+    let devices = devices(pools);
+    let mut places = Vec::new();
+    for session in pools.iter().filter(|session| !session.nat).filter(is_private) {
+        let subnet = session.subnet;
+        let Some(place) = rules.translation_of(forwarded(session, true, &devices)) else {
+            let remedy = format!(
+                "routers of the data network need a route to {subnet}; or set `nat: true` in upf.session"
+            );
+            let state = format!("{subnet} has private addresses, and no rule translates them");
+            return Finding::warning(SUBJECT, state, remedy);
+        };
+        places.push(format!("{place} translates {subnet}"));
     }
-    let remedy =
-        format!("routers of the data network need a route to {subnet}; or set `nat: true` in upf.session");
-    Finding::warning(SUBJECT, format!("{subnet} has private addresses, and no rule translates them"), remedy)
+    match places.is_empty() {
+        true => Finding::good(SUBJECT, "as needed: no subnet without `nat` has private addresses"),
+        false => Finding::good(SUBJECT, places.join("; ")),
+    }
 }
 
 #[cfg(test)]
@@ -200,34 +240,20 @@ mod tests {
     use super::*;
 
     // Input:  routing tables of the kernel with and without a default route.
-    // Output: found where there is one; the kernel's own rejecting entry on lo is none.
+    // Output: its interface where there is one; the kernel's own rejecting entry on lo is none.
     #[test]
     fn default_routes_are_found() {
         let head = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
         let default = "eth0\t00000000\t010011AC\t0003\t0\t0\t0\t00000000\t0\t0\t0\n";
         let net = "eth0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n";
         let half = "eth0\t00000000\t010011AC\t0003\t0\t0\t0\t00000080\t0\t0\t0\n";
-        assert!(has_default_ipv4(&format!("{head}{net}{default}")));
-        assert!(!has_default_ipv4(&format!("{head}{net}{half}")));
-        assert!(!has_default_ipv4(""));
+        assert_eq!(default_ipv4(&format!("{head}{net}{default}")), Some("eth0"));
+        assert_eq!(default_ipv4(&format!("{head}{net}{half}")), None);
+        assert_eq!(default_ipv4(""), None);
         let zero = "00000000000000000000000000000000";
         let entry =
             |link: &str| format!("{zero} 00 {zero} 00 {zero} ffffffff 00000001 00000000 00200200 {link}\n");
-        assert!(has_default_ipv6(&entry("eth0")));
-        assert!(!has_default_ipv6(&entry("lo")));
-    }
-
-    // Input:  rulesets with and without a dropping chain of forwarded packets, and with and without masquerading.
-    // Output: the chain is found; a private subnet without a rule gets a remedy.
-    #[test]
-    fn rules_are_read() {
-        let docker = "table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}";
-        assert!(drops_forwarded(docker));
-        assert!(!drops_forwarded(&docker.replace("drop", "accept")));
-        let private = ["10.45.0.0/16".parse().unwrap()];
-        let finding = translation(docker, &private);
-        assert!(finding.remedy.unwrap().contains("`nat: true`"));
-        assert_eq!(translation("oifname eth0 masquerade", &private).remedy, None);
-        assert_eq!(translation("", &["198.51.100.0/24".parse().unwrap()]).remedy, None);
+        assert_eq!(default_ipv6(&entry("eth0")), Some("eth0"));
+        assert_eq!(default_ipv6(&entry("lo")), None);
     }
 }
