@@ -2,12 +2,13 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
 
 use super::Finding;
 use crate::chain::DEVICE;
-use crate::config::{GtpuMode, Upf};
+use crate::config::{GtpuMode, ManagementAccess, Upf};
 use crate::host_networks::HostNetworks;
-use crate::open;
+use crate::open::{self, AccessError, ManagementControl};
 
 pub(super) fn check(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -34,6 +35,40 @@ pub(super) fn check(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
         let bound = TcpListener::bind(server.socket()).map(drop);
         findings.push(of_socket(&key, "HTTP", "tcp", server.socket(), bound));
     }
+    findings.extend(management(&upf.management));
+    findings
+}
+
+/// The findings on access to the management API: its addresses, its files and its Unix socket.
+fn management(access: &ManagementAccess) -> Vec<Finding> {
+    const SOCKET: &str = "upf.management.socket";
+    let mut findings = Vec::new();
+    for (n, server) in access.server.iter().enumerate() {
+        let key = format!("upf.management.server[{n}]");
+        let bound = TcpListener::bind(server.socket()).map(drop);
+        findings.push(of_socket(&key, "HTTP", "tcp", server.socket(), bound));
+    }
+    if let Err((key, error)) = ManagementControl::prepare(access) {
+        let remedy = "give a file that is there and fits, readable by the user of the UPF";
+        findings.push(Finding::failure(key, error.to_string(), remedy));
+    }
+    let Some(path) = &access.socket.path else { return findings };
+    let shown = path.display();
+    findings.push(match open::check_unix(path, &access.socket) {
+        Ok(()) => Finding::good(SOCKET, format!("{shown}, free")),
+        Err(AccessError::Socket { source, .. }) if source.kind() == ErrorKind::AddrInUse => {
+            let remedy = "as it should be if this UPF is running; otherwise `ss -lxp` names the process";
+            Finding::warning(SOCKET, format!("{shown}, in use"), remedy)
+        }
+        // Service managers make such folders at the start.
+        Err(AccessError::Socket { source, .. })
+            if source.kind() == ErrorKind::NotFound && path.parent().and_then(Path::parent) == Some(Path::new("/run")) =>
+        {
+            let remedy = "none if a service manager makes it (RuntimeDirectory of causeway.service); otherwise create it";
+            Finding::warning(SOCKET, format!("{shown}: its folder does not exist now"), remedy)
+        }
+        Err(error) => Finding::failure(SOCKET, error.to_string(), "correct the key, or what it names"),
+    });
     findings
 }
 

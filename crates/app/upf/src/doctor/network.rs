@@ -8,9 +8,9 @@ use causeway_types::IpNet;
 
 use super::Finding;
 use super::nftables::{DroppingRule, Forwarded, Ruleset};
-use crate::config::{N6Mode, Session, Upf};
+use crate::config::{GtpuMode, N6Mode, Session, Upf};
 use crate::host_networks::HostNetworks;
-use crate::open::{KernelForwarding, kernel_forwarding};
+use crate::open::{KernelForwarding, addresses, kernel_forwarding};
 
 /// Octets of the outer IPv4, UDP and GTP-U headers, with a PDU Session Container.
 const OUTER_IPV4: u32 = 44;
@@ -43,6 +43,7 @@ pub(super) fn check(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
             ));
         }
     }
+    findings.extend(reverse_path(upf, host));
     let subnets = subnets_behind_tun(upf);
     if !subnets.is_empty() {
         findings.extend(forwarding(upf));
@@ -65,20 +66,26 @@ const fn is_v4(net: &IpNet) -> bool {
 fn mtus(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
     let largest = upf.session.iter().map(|session| session.mtu).max().unwrap_or(0);
     let mut findings = Vec::new();
+    if upf.gtpu.mode == GtpuMode::Vxlan {
+        // The interface is a segment.
+        return findings;
+    }
     for (n, server) in upf.gtpu.server.iter().enumerate() {
-        let Some(ip) = server.address else { continue };
-        let Some(link) = host.link_of(ip) else { continue };
-        let mtu = server.mtu.unwrap_or(link.mtu).min(link.mtu);
-        let outer = if ip.is_ipv4() { OUTER_IPV4 } else { OUTER_IPV6 };
-        let (key, needed) = (format!("upf.gtpu.server[{n}]"), largest + outer);
-        if mtu >= needed {
-            findings.push(Finding::good(
-                key,
-                format!("MTU {mtu} of {} holds N6 packets in tunnels ({needed})", link.name),
-            ));
-        } else {
+        let key = format!("upf.gtpu.server[{n}]");
+        // What is missing is another finding.
+        let addresses = addresses(&key, server.address, server.dev.as_deref()).unwrap_or_default();
+        for ip in addresses {
+            let Some(link) = host.link_of(ip) else { continue };
+            let mtu = server.mtu.unwrap_or(link.mtu).min(link.mtu);
+            let outer = if ip.is_ipv4() { OUTER_IPV4 } else { OUTER_IPV6 };
+            let needed = largest + outer;
+            if mtu >= needed {
+                let state = format!("MTU {mtu} of {} holds N6 packets in tunnels ({needed})", link.name);
+                findings.push(Finding::good(&key, state));
+                continue;
+            }
             findings.push(Finding::warning(
-                key,
+                &key,
                 format!(
                     "MTU {mtu} of {}; an N6 packet of {largest} octets needs {needed} in its tunnel",
                     link.name
@@ -92,6 +99,48 @@ fn mtus(upf: &Upf, host: &HostNetworks) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The kernel accepts packets on N3 and N4, and from the default route, also if it would answer by another interface.
+fn reverse_path(upf: &Upf, host: &HostNetworks) -> Option<Finding> {
+    let n3 = upf.gtpu.server.iter().filter(|_| upf.gtpu.mode == GtpuMode::Udp);
+    let n3 = n3.map(|server| (server.address, server.dev.as_deref()));
+    let n4 = upf.pfcp.server.iter().map(|server| (server.address, server.dev.as_deref()));
+    let addresses = n3.chain(n4).flat_map(|(ip, dev)| addresses("", ip, dev).unwrap_or_default());
+    let used = addresses.filter(IpAddr::is_ipv4).filter_map(|ip| host.link_of(ip));
+    let mut names: Vec<&str> = used.filter(|link| !link.is_local_only).map(|link| &*link.name).collect();
+    let routes = fs::read_to_string(ROUTES).unwrap_or_default();
+    names.extend(
+        default_ipv4(&routes).filter(|_| upf.session.iter().any(|session| session.mode == N6Mode::Tun)),
+    );
+    names.sort_unstable();
+    names.dedup();
+    let value = |of: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{of}/rp_filter")).ok();
+    of_reverse_path(&names, |of| value(of)?.trim().parse().ok())
+}
+
+/// `value`: that of the setting for an interface, or for `all`. The greater one is in force: 1 is strict, 2 is not.
+fn of_reverse_path(names: &[&str], value: impl Fn(&str) -> Option<u8>) -> Option<Finding> {
+    const SUBJECT: &str = "rp_filter";
+    let all = value("all")?;
+    let is_strict = |name: &&&str| value(name).unwrap_or_default().max(all) == 1;
+    let strict: Vec<&str> = names.iter().filter(is_strict).copied().collect();
+    if names.is_empty() {
+        return None;
+    }
+    let state = |of: &[&str]| of.join(", ");
+    if strict.is_empty() {
+        return Some(Finding::good(SUBJECT, format!("not strict on {}", state(names))));
+    }
+    Some(Finding::warning(
+        SUBJECT,
+        format!(
+            "strict on {}: the kernel drops IPv4 packets there from addresses that it would answer by another interface",
+            state(&strict)
+        ),
+        "`sysctl -w net.ipv4.conf.all.rp_filter=2`, and a file in /etc/sysctl.d to keep it; nothing if all packets arrive by the \
+         interface that leads back to their source",
+    ))
 }
 
 fn forwarding(upf: &Upf) -> impl Iterator<Item = Finding> {
@@ -255,5 +304,31 @@ mod tests {
             |link: &str| format!("{zero} 00 {zero} 00 {zero} ffffffff 00000001 00000000 00200200 {link}\n");
         assert_eq!(default_ipv6(&entry("eth0")), Some("eth0"));
         assert_eq!(default_ipv6(&entry("lo")), None);
+    }
+
+    // Input:  the settings of all interfaces and of single ones.
+    // Output: an interface is strict where the greater one is 1.
+    #[test]
+    fn strict_interfaces_are_named() {
+        let of = |all: Option<u8>, n3: u8, n6: u8| {
+            let value = |name: &str| match name {
+                "all" => all,
+                "n3" => Some(n3),
+                _ => Some(n6),
+            };
+            of_reverse_path(&["n3", "n6"], value)
+        };
+        let strict = |all, n3, n6| {
+            let finding = of(Some(all), n3, n6).unwrap();
+            assert_eq!(finding.remedy.is_some(), finding.state.starts_with("strict on "));
+            finding.state.strip_prefix("strict on ").map(|rest| rest.split(':').next().unwrap().to_owned())
+        };
+        assert_eq!(strict(0, 0, 2), None);
+        assert_eq!(strict(0, 1, 2).unwrap(), "n3");
+        assert_eq!(strict(1, 0, 1).unwrap(), "n3, n6");
+        assert_eq!(strict(1, 2, 0).unwrap(), "n6");
+        assert_eq!(strict(2, 1, 1), None);
+        assert_eq!(of(None, 1, 1), None);
+        assert_eq!(of_reverse_path(&[], |_| Some(1)), None);
     }
 }

@@ -262,16 +262,35 @@ fn tcp(key: String, address: SocketAddr) -> Result<Socket, StartError> {
     Ok(Socket::Tcp(opened.map_err(failed)?))
 }
 
+/// Whether a socket can be at a path, without an effect.
+///
+/// # Errors
+/// Another process listens there, the folder is missing, something else has the name, or the group does not exist.
+pub(crate) fn check_unix(path: &Path, options: &ManagementSocket) -> Result<(), AccessError> {
+    options.group.as_deref().map(gid).transpose()?;
+    is_left_over(path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let found = folder.map_or(Ok(()), |folder| fs::metadata(folder).map(drop));
+    found.map_err(|source| AccessError::Socket { path: path.to_owned(), source })
+}
+
+/// There is a socket of a process that has ended.
+fn is_left_over(path: &Path) -> Result<bool, AccessError> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(false) };
+    if !found.file_type().is_socket() {
+        return Err(AccessError::NoSocket { path: path.to_owned() });
+    }
+    if UnixStream::connect(path).is_ok() {
+        let source = io::ErrorKind::AddrInUse.into();
+        return Err(AccessError::Socket { path: path.to_owned(), source });
+    }
+    Ok(true)
+}
+
 /// A socket of a process that has ended is replaced.
 fn unix(path: &Path, options: &ManagementSocket) -> Result<Socket, AccessError> {
     let failed = |source| AccessError::Socket { path: path.to_owned(), source };
-    if let Ok(found) = fs::symlink_metadata(path) {
-        if !found.file_type().is_socket() {
-            return Err(AccessError::NoSocket { path: path.to_owned() });
-        }
-        if UnixStream::connect(path).is_ok() {
-            return Err(failed(io::ErrorKind::AddrInUse.into()));
-        }
+    if is_left_over(path)? {
         fs::remove_file(path).map_err(failed)?;
     }
     let group = options.group.as_deref().map(gid).transpose()?;

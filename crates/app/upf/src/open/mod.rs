@@ -28,7 +28,7 @@ pub(crate) use address_translation::{AddressTranslation, address_translation};
 pub(crate) use forwarding::{KernelForwarding, forwarding_advice, kernel_forwarding};
 pub(crate) use late::first_missing;
 pub use management::AccessError;
-pub(crate) use management::{ManagementControl, management_listeners};
+pub(crate) use management::{ManagementControl, check_unix, management_listeners};
 pub(crate) use n4::n4_ports;
 pub(crate) use neighbours::neighbours;
 pub(crate) use network::tun_options;

@@ -9,6 +9,7 @@ mod config_errors;
 mod config_keys;
 mod config_steering;
 mod daemon;
+mod doctor;
 mod ethernet_capture;
 mod framed_routes;
 mod heavy_hitters;
