@@ -12,6 +12,7 @@ use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, Sl
 use causeway_n4::ApplyId;
 use causeway_ports::Port;
 use causeway_ports::netlink::AddressMonitor;
+use causeway_ports::udp::SocketSelection;
 use causeway_switch::heavy_hitters;
 use causeway_types::{IdCipher, NodeId, TeidScheme, WallClock, WallTime};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,7 +27,7 @@ use crate::control::{
     Sockets, Stop,
 };
 use crate::error::{NO_CLASSES, NO_HEAVY_HITTERS, ReloadError, RunError, StartError};
-use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
+use crate::host_addresses::{GuardedAddress, HostWatch, descriptor, forget};
 use crate::management::{Listener, PortCounters};
 use crate::memory::Budget;
 use crate::open::{self, AddressTranslation, ManagementControl};
@@ -428,26 +429,14 @@ impl Drop for Daemon {
 
 /// Creates the watch of the host. Sets the interface filters of the N4 and N3 sockets.
 fn machine(config: &Config, n4: &[Vec<UdpSocket>], ports: &mut [PortSet]) -> Result<HostWatch, StartError> {
-    let mut sockets = Vec::new();
-    for socket in n4.iter().flatten() {
-        sockets.push(FilteredSocket {
-            what: "N4",
-            key: "upf.pfcp.accept_from",
-            local: socket.local_addr()?,
-            accept: config.upf.pfcp.accept_from.clone(),
-            socket: descriptor(socket)?,
-            arrivals: None,
-        });
-    }
-    let n3 = ports.iter_mut().flat_map(PortSet::take_sockets);
-    sockets.extend(n3.map(|(local, socket)| FilteredSocket {
-        what: "N3",
-        key: "upf.gtpu.accept_from",
-        local,
-        accept: config.upf.gtpu.accept_from.clone(),
-        socket,
-        arrivals: None,
-    }));
+    let of_n4 = n4.iter().flatten().map(|socket| Ok((socket.local_addr()?, descriptor(socket)?)));
+    let of_n4 = of_n4.collect::<io::Result<_>>()?;
+    let of_n3 = ports.iter_mut().flat_map(PortSet::take_sockets).collect();
+    let (pfcp, gtpu) = (&config.upf.pfcp.accept_from, &config.upf.gtpu.accept_from);
+    let n4_key = ("N4", "upf.pfcp.accept_from", pfcp);
+    let mut sockets = GuardedAddress::of(n4_key, SocketSelection::PfcpSession, of_n4);
+    let n3_key = ("N3", "upf.gtpu.accept_from", gtpu);
+    sockets.extend(GuardedAddress::of(n3_key, SocketSelection::Peer, of_n3));
     let machine = HostWatch::new(config, sockets);
     n4.iter().flatten().for_each(forget);
     Ok(machine)

@@ -12,7 +12,7 @@ use std::time::Duration;
 use causeway_dataplane::HostReachability;
 use causeway_ports::PortError;
 use causeway_ports::netlink::{AddressMonitor, Link, Netlink};
-use causeway_ports::udp::{InterfaceFilter, set_interface_filter};
+use causeway_ports::udp::{InterfaceFilter, InterfaceGuard, SocketSelection};
 use causeway_types::IpNet;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -24,24 +24,59 @@ use crate::config::{AcceptFrom, Config, HostAddresses, N6Mode};
 /// Changes of interfaces and addresses come in groups: the delay from the first notification to the reading.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A socket that accepts datagrams from some interfaces.
+/// The sockets of an address that accept datagrams from some interfaces.
 #[derive(Debug)]
-pub(crate) struct FilteredSocket {
+pub(crate) struct GuardedAddress {
     /// The name for the log.
     pub(crate) what: &'static str,
     /// The configuration key.
     pub(crate) key: &'static str,
     pub(crate) local: SocketAddr,
     pub(crate) accept: AcceptFrom,
-    pub(crate) socket: OwnedFd,
+    /// What drops datagrams of other interfaces; `None`: nothing.
+    guard: Option<InterfaceGuard>,
     /// The filter that is set in the kernel.
-    pub(crate) arrivals: Option<InterfaceFilter>,
+    arrivals: Option<InterfaceFilter>,
+}
+
+impl GuardedAddress {
+    /// The addresses of these sockets, which are all there are of each, in the order in which they were bound.
+    pub(crate) fn of(
+        (what, key, accept): (&'static str, &'static str, &AcceptFrom),
+        selection: SocketSelection,
+        sockets: Vec<(SocketAddr, OwnedFd)>,
+    ) -> Vec<Self> {
+        let mut by_address: BTreeMap<SocketAddr, Vec<OwnedFd>> = BTreeMap::new();
+        for (local, socket) in sockets {
+            by_address.entry(local).or_default().push(socket);
+        }
+        let guarded = |(local, sockets): (SocketAddr, Vec<OwnedFd>)| {
+            let new = || InterfaceGuard::new(local, &sockets, selection);
+            let guard = (*accept != AcceptFrom::Any).then(new).transpose();
+            let guard = guard.unwrap_or_else(|error| {
+                warn!("{what} on {local} accepts any interface: {error} (set {key} to any to permit it)");
+                None
+            });
+            Self { what, key, local, accept: accept.clone(), guard, arrivals: None }
+        };
+        by_address.into_iter().map(guarded).collect()
+    }
+}
+
+/// Datagrams that came by other interfaces than those that are accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RefusedDatagrams {
+    /// `N4` or `N3`.
+    pub(crate) what: &'static str,
+    /// The configuration key.
+    pub(crate) key: &'static str,
+    pub(crate) count: u64,
 }
 
 /// Follows the interfaces and addresses of the host.
 #[derive(Debug)]
 pub(crate) struct HostWatch {
-    sockets: Vec<FilteredSocket>,
+    sockets: Vec<GuardedAddress>,
     /// The TUN and TAP devices of the data networks.
     devices: Vec<String>,
     /// The interfaces in the configuration.
@@ -123,7 +158,7 @@ impl HostSnapshot {
 
 impl HostWatch {
     /// Starts with the configuration and the sockets of N4 and N3, and reads the kernel's state for the first time.
-    pub(crate) fn new(config: &Config, sockets: Vec<FilteredSocket>) -> Self {
+    pub(crate) fn new(config: &Config, sockets: Vec<GuardedAddress>) -> Self {
         let upf = &config.upf;
         let tuns =
             upf.session.iter().filter(|session| session.mode == N6Mode::Tun).map(|session| &session.dev);
@@ -220,8 +255,6 @@ impl HostWatch {
     }
 
     fn update_filters(&mut self, seen: &HostSnapshot) {
-        // Several threads have sockets at one address, of which one line of the log is enough.
-        let mut logged = BTreeSet::new();
         for guarded in &mut self.sockets {
             let arrivals = seen.arrivals(guarded.local.ip(), &guarded.accept, &self.devices);
             if guarded.arrivals.as_ref() == Some(&arrivals) {
@@ -229,8 +262,8 @@ impl HostWatch {
             }
             let (what, local, key, received) =
                 (guarded.what, guarded.local, guarded.key, seen.shown(&arrivals));
-            match set_interface_filter(&guarded.socket, &arrivals) {
-                Ok(()) if !logged.insert((what, local)) => {}
+            match guarded.guard.as_ref().map_or(Ok(()), |guard| guard.set(&arrivals)) {
+                Ok(()) if guarded.guard.is_none() && arrivals != InterfaceFilter::Any => {}
                 Ok(()) if guarded.arrivals.is_none() => info!("{what} on {local} accepts {received} ({key})"),
                 Ok(()) => info!("{what} on {local} accepts {received} from now on ({key})"),
                 Err(error) => {
@@ -239,6 +272,19 @@ impl HostWatch {
             }
             guarded.arrivals = Some(arrivals);
         }
+    }
+
+    /// The datagrams of other interfaces so far, of N4 and of N3.
+    pub(crate) fn refused(&mut self) -> [RefusedDatagrams; 2] {
+        let mut refused = [("N4", "upf.pfcp.accept_from"), ("N3", "upf.gtpu.accept_from")]
+            .map(|(what, key)| RefusedDatagrams { what, key, count: 0 });
+        for guarded in &mut self.sockets {
+            let count = guarded.guard.as_mut().map_or(0, InterfaceGuard::refused);
+            for of in refused.iter_mut().filter(|of| of.what == guarded.what) {
+                of.count += count;
+            }
+        }
+        refused
     }
 }
 

@@ -40,7 +40,7 @@ use crate::clock::Clock;
 use crate::config::{N4Mode, Session, Upf};
 use crate::daemon::{OwnerRequest, Totals};
 use crate::error::RunError;
-use crate::host_addresses::{AddressChanges, HostWatch};
+use crate::host_addresses::{AddressChanges, HostWatch, RefusedDatagrams};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status, PortCounters};
 use crate::memory::{Budget, Reading, rounded};
 use crate::open::AddressTranslation;
@@ -220,6 +220,7 @@ pub(crate) async fn run(
         outgoing: Vec::new(),
         log: Log::default(),
         machine: given.machine,
+        refused: [0; 2],
         routes,
         kernel,
         held: BTreeMap::new(),
@@ -320,6 +321,8 @@ pub(crate) struct Control {
     outgoing: Vec<Outgoing>,
     log: Log,
     machine: HostWatch,
+    /// Datagrams of other interfaces that were logged, of N4 and of N3.
+    refused: [u64; 2],
     routes: FramedRoutes<ApplyId>,
     kernel: KernelRoutes<ApplyId>,
     /// Plans that wait for their kernel routes.
@@ -425,6 +428,7 @@ impl Control {
             Input::Rung => {
                 heartbeat.beat();
                 self.look_at_memory();
+                self.look_at_interfaces();
                 self.remove_drained();
             }
             Input::Asked(ask) => {
@@ -466,6 +470,21 @@ impl Control {
         }
         self.n4.set_short_of_memory(is_short);
         self.reading = reading;
+    }
+
+    /// Logs datagrams that came by other interfaces than those that are accepted.
+    fn look_at_interfaces(&mut self) {
+        let refused = self.machine.refused();
+        for (RefusedDatagrams { what, key, count }, logged) in refused.into_iter().zip(&mut self.refused) {
+            let more = count.saturating_sub(*logged);
+            *logged = count;
+            if more > 0 {
+                let line = format_args!(
+                    "{what}: {more} datagrams came by interfaces that {key} does not accept, and are dropped"
+                );
+                self.log.warn(self.clock.now(), key, None, &line);
+            }
+        }
     }
 
     /// Updates the filters and reachable addresses after a change of interfaces or addresses of the host.
@@ -517,11 +536,13 @@ impl Control {
             }
             ask => {
                 let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
+                let refused = self.machine.refused();
                 let dropped = self.sockets.iter().map(|sockets| lock(sockets).dropped()).sum();
                 let status = || N4Status {
                     memory,
                     networks: self.networks.status(),
                     paths: self.paths.status(),
+                    refused_datagrams: refused.map(|of| (of.what, of.count)),
                     latencies: self.times.status(),
                     session_limit: u64::from(self.session_limit),
                     by_packet_thread: self.by_packet_thread,

@@ -14,7 +14,7 @@ use causeway_upf::config::{AcceptFrom, Config, DataPlane, PfcpServer};
 use crate::common::far::far_end;
 use crate::common::namespace::{in_namespace, ip};
 use crate::common::smf::{Session, Smf};
-use crate::common::{PATIENCE, UE, config, metric};
+use crate::common::{PATIENCE, UE, config, metric, until};
 
 const N4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 33);
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -165,7 +165,7 @@ fn gtpu_in_a_tunnel_is_not_carried_out() {
 
 // Input:  a host of the data network sends a heartbeat to the N4 address and an Echo Request to the N3 address, by whose interfaces it
 //         does not come; then the SMF and the gNB do.
-// Output: only the SMF and the gNB are answered.
+// Output: only the SMF and the gNB are answered. The other two datagrams are counted as refused, and not as lost for lack of space.
 #[test]
 fn the_data_network_does_not_reach_n4_and_n3() {
     in_namespace("own_addresses::the_data_network_does_not_reach_n4_and_n3", || {
@@ -202,13 +202,23 @@ fn answers_to_the_data_network(accept: &AcceptFrom) -> usize {
     environment.gnb.recv(&mut [0; 64]).unwrap();
     environment.outside.set_nonblocking(true).unwrap();
     let mut answers = 0;
-    loop {
+    let answers = loop {
         match environment.outside.recv(&mut [0; 64]) {
             Ok(_) => answers += 1,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return answers,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break answers,
             Err(error) => panic!("{error}"),
         }
+    };
+    let value = |name: &str| metric(&environment.daemon, name);
+    let refused = if *accept == AcceptFrom::Auto { 1.0 } else { 0.0 };
+    for interface in ["n4", "n3"] {
+        let name = format!("causeway_refused_datagrams_total{{interface=\"{interface}\"}}");
+        until("the datagrams are counted", || value(&name) == refused);
     }
+    assert_eq!(value("causeway_n4_lost_datagrams_total"), 0.0);
+    let overrun = format!("causeway_port_packets_total{{port=\"n3-{N3}\",event=\"rx_overrun\"}}");
+    assert_eq!(value(&overrun), 0.0);
+    answers
 }
 
 fn heartbeat() -> Vec<u8> {

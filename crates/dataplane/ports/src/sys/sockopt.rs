@@ -85,7 +85,8 @@ pub(crate) fn share_address(fd: impl AsFd) -> Result<(), Errno> {
 
 /// Makes the socket discard every packet, before it uses buffer memory.
 pub(crate) fn refuse_all(fd: impl AsFd) -> Result<(), Errno> {
-    filter_interfaces(fd, &[], false, false)
+    let nothing = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+    attach(fd, &mut [nothing])
 }
 
 /// Makes a socket with a filter receive every packet again.
@@ -97,31 +98,31 @@ pub(crate) fn accept_all(fd: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Makes the socket discard packets of interfaces that it must not receive from: `listed` states whether it receives
-/// from the listed interfaces, `others` whether from all others.
-pub(crate) fn filter_interfaces(
-    fd: impl AsFd,
+/// The start of a program for [`select_socket`]: it selects socket `refusing` for packets of interfaces that are not permitted, and goes on behind its
+/// end for others. `permitted`: whether all other interfaces are, and the listed ones, at most 200.
+pub(crate) fn by_interface(
     interfaces: &[u32],
-    listed: bool,
-    others: bool,
-) -> Result<(), Errno> {
-    // The octets of a packet to keep: all, or none.
-    let kept = |is_heard: bool| if is_heard { u32::MAX } else { 0 };
+    [others, listed]: [bool; 2],
+    refusing: u32,
+) -> Vec<libc::sock_filter> {
     let instruction = |code: u32, jt: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf: 0, k };
+    let jump = |over: u32| instruction(libc::BPF_JMP | libc::BPF_JA, 0, over);
     let count = interfaces.len() as u8;
     let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, INTERFACE_INDEX)];
-    // Each one jumps over the following ones and the result for the others.
+    // Each one jumps over the following ones and the jump of the others.
     program.extend(
-        interfaces.iter().zip((1..=count).rev()).map(|(interface, jump)| {
-            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, jump, *interface)
+        interfaces.iter().zip((1..=count).rev()).map(|(interface, over)| {
+            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, over, *interface)
         }),
     );
-    program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, kept(others)));
-    program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, kept(listed)));
-    attach(fd, &mut program)
+    // Of the others, over the jump of the listed ones; then over the verdict if they are permitted.
+    program.push(jump(1 + u32::from(others)));
+    program.push(jump(u32::from(listed)));
+    program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, refusing));
+    program
 }
 
-/// The offset at which a socket filter finds the index of the receive interface: `SKF_AD_OFF + SKF_AD_IFINDEX` of
+/// The offset at which a program finds the index of the receive interface: `SKF_AD_OFF + SKF_AD_IFINDEX` of
 /// linux/filter.h.
 const INTERFACE_INDEX: u32 = (-0x1000_i32 + 8).cast_unsigned();
 

@@ -32,7 +32,7 @@ use message::MessageParser;
 use send::Sender;
 
 pub use datagrams::{DatagramReceiver, DatagramSender, overruns};
-pub use interface_filter::{InterfaceFilter, set_interface_filter};
+pub use interface_filter::{InterfaceFilter, InterfaceGuard, SocketSelection};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;
 pub(crate) use open::bind_refusing;

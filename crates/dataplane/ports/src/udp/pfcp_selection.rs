@@ -33,9 +33,20 @@ pub const fn pfcp_socket_of_new(sequence: u32, sockets: usize) -> usize {
 /// # Errors
 /// [`PortError::System`]: the kernel rejects the program.
 pub fn select_pfcp_socket(socket: impl AsFd, sockets: u32) -> Result<(), PortError> {
+    let selected = sockopt::select_socket(socket, &mut session(sockets));
+    selected.map_err(|errno| PortError::system("selecting sockets by SEID", errno, "Linux 4.6"))
+}
+
+/// The instruction that selects this socket.
+pub(super) const fn verdict(socket: u32) -> libc::sock_filter {
+    libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: socket }
+}
+
+/// The program of [`select_pfcp_socket`].
+pub(super) fn session(sockets: u32) -> Vec<libc::sock_filter> {
     let instruction = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     let load = |size: u32, at| instruction(libc::BPF_LD | size | libc::BPF_ABS, 0, 0, at);
-    let mut program = [
+    vec![
         load(libc::BPF_B, 0),
         instruction(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 0, 8, S_FLAG),
         load(libc::BPF_W, SEID),
@@ -46,10 +57,8 @@ pub fn select_pfcp_socket(socket: impl AsFd, sockets: u32) -> Result<(), PortErr
         instruction(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 16),
         instruction(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, 0, 0, sockets.max(1)),
         instruction(libc::BPF_RET | libc::BPF_A, 0, 0, 0),
-        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-    ];
-    let selected = sockopt::select_socket(socket, &mut program);
-    selected.map_err(|errno| PortError::system("selecting sockets by SEID", errno, "Linux 4.6"))
+        verdict(0),
+    ]
 }
 
 #[cfg(test)]

@@ -360,6 +360,11 @@ impl Exposition {
         writer.single(&metric::N4_ACCELERATED, self.n4.by_packet_thread)?;
         self.chain(writer)?;
         writer.single(&metric::N4_LOST_DATAGRAMS, self.n4.lost_datagrams)?;
+        let refused = self.n4.refused_datagrams.iter().filter(|(what, _)| !what.is_empty());
+        writer.family(
+            &metric::REFUSED_DATAGRAMS,
+            refused.map(|(what, count)| (label("interface", what.to_ascii_lowercase()), *count)),
+        )?;
         writer.single(&metric::N4_LATE_EVENTS, self.n4.late_events)?;
         writer.single(&metric::N4_LOST_REPORTS, self.n4.lost_reports)?;
         writer.single(&metric::N4_FAILED_PLANS, self.n4.failed_plans)

@@ -29,6 +29,8 @@ pub(crate) struct N4Status {
     pub(crate) latencies: Vec<(String, HistogramStatus)>,
     /// Datagrams that the kernel dropped because a socket buffer was full.
     pub(crate) lost_datagrams: u64,
+    /// Datagrams that came by interfaces that are not accepted, of N4 and of N3.
+    pub(crate) refused_datagrams: [(&'static str, u64); 2],
     pub(crate) late_events: u64,
     pub(crate) lost_reports: u64,
     pub(crate) failed_plans: u64,
