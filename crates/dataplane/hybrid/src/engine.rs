@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition, DropReason,
-    Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine, PathState,
-    PlacedRule, Plan, PlanId, PollApplied, ReceiveSource, RulePlace, RulePlacement, SessionState, Settings,
-    Topology, Transmit, TransmitQueue,
+    Applied, ApplyError, BackendError, Capabilities, ColdStorageState, Counters, Dataplane, Disposition,
+    DropReason, Egress, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter, PacketEngine,
+    PathState, PlacedRule, Plan, PlanId, PollApplied, ReceiveSource, RulePlace, RulePlacement, SessionState,
+    Settings, Topology, Transmit, TransmitQueue,
 };
 use causeway_model::Applications;
 use causeway_packet::Batch;
 use causeway_slowpath::Limits;
 use causeway_slowpath::lease::{Destination, Software};
 use causeway_switch::backend::{
-    self, Counted, LocalSwitch, Notice, Operation, Progress, StartError, Switch, WithPorts,
+    self, Counted, LocalSwitch, Notice, Operation, PlansInFlight, Progress, StartError, Switch, WithPorts,
 };
 use causeway_switch::driver::{Program, SwitchDriver};
 use causeway_switch::model::upf::{UnknownProgram, Upf};
@@ -69,9 +69,9 @@ pub struct Hybrid<D = Model<Upf>, F = InProcessPorts> {
     front: F,
     moves: Moves,
     placement: Box<dyn Placement>,
-    /// Commands and plans in progress on the switch.
+    /// Commands in progress on the switch.
     commands: HashMap<Operation, Rule, RandomState>,
-    plans: HashMap<Operation, (PlanId, Seid), RandomState>,
+    plans: PlansInFlight<(PlanId, Seid)>,
     applied: VecDeque<(PlanId, Result<Applied, ApplyError>)>,
     /// Packets that the switch has forwarded or dropped.
     counters: Counters,
@@ -170,7 +170,7 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
             moves: Moves::new(config),
             placement,
             commands: HashMap::default(),
-            plans: HashMap::default(),
+            plans: PlansInFlight::new(None),
             applied: VecDeque::new(),
             counters: Counters::default(),
             switch_load: Load::default(),
@@ -208,6 +208,16 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
     #[must_use]
     pub fn with_notices(mut self, sink: impl FnMut(&Notice) + Send + 'static) -> Self {
         self.notices = Some(NoticeSink(Box::new(sink)));
+        self
+    }
+
+    /// The same behind a switch that may be away, as it is at the start. A plan of a session on the switch is refused at once when the
+    /// switch has been unreachable for `timeout`, and fails when it is in flight for that long; it should be shorter than the response
+    /// timeout of SMFs.
+    #[must_use]
+    pub fn with_plan_timeout(mut self, timeout: Span) -> Self {
+        self.plans = PlansInFlight::new(Some(timeout));
+        self.plans.set_away(Time::default());
         self
     }
 
@@ -285,12 +295,17 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
             let Progress::Done(operation, result) = progress else { continue };
             if let Some(rule) = self.commands.remove(&operation) {
                 self.moves.ended(now, rule, result.map(drop).map_err(|error| error.to_string()));
-            } else if let Some((id, session)) = self.plans.remove(&operation) {
+            } else if let Some((id, session)) = self.plans.end(operation) {
                 if result.is_ok() {
                     self.session_changed(now, session);
                 }
                 self.applied.push_back((id, result));
             }
+        }
+        while let Some((operation, (id, _))) = self.plans.expire(now) {
+            any = true;
+            self.switch.abandon(operation);
+            self.applied.push_back((id, Err(BackendError::TimedOut.into())));
         }
         any
     }
@@ -346,6 +361,7 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         let mut any = false;
         while let Some(notice) = self.switch.poll_notice() {
             any = true;
+            self.plans.follow(now, &notice);
             if matches!(notice, Notice::Reconciled(_)) {
                 self.moves.restarted(now);
             }
@@ -438,6 +454,7 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
     }
 
     /// Submits a plan of a session whose state is in memory. If the switch does not have the session, the software applies it alone.
+    /// Otherwise it is refused at once while the switch is unreachable.
     fn submit_loaded(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let session = plan.session;
         if !self.switch.has_session(session) {
@@ -447,8 +464,11 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
             self.run(now);
             return Poll::Ready(applied);
         }
+        if self.plans.are_refused(now) {
+            return Poll::Ready(Err(BackendError::Unreachable.into()));
+        }
         let operation = Switch::submit(&mut self.switch, now, plan);
-        self.plans.insert(operation, (id, session));
+        self.plans.begin(now, operation, (id, session));
         self.run(now);
         let place = self.applied.iter().position(|(applied, _)| *applied == id);
         match place.and_then(|place| self.applied.remove(place)) {
@@ -603,7 +623,8 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         let reading = self.moves.config().read_interval.filter(|_| has_rules).map(|_| self.next_reading);
         let decision = self.placement.next_decision().filter(|_| has_rules);
         let idle = self.switch.software_ref().next_idle_step();
-        let own = [waiting, reading, decision, idle, self.moves.next_due(), self.switch.next_deadline()];
+        let (due, plan) = (self.moves.next_due(), self.plans.next_deadline());
+        let own = [waiting, reading, decision, idle, due, plan, self.switch.next_deadline()];
         own.into_iter().flatten().min()
     }
 

@@ -1,6 +1,5 @@
 //! A switch behind P4Runtime as a data plane: its ports carry the packets, P4Runtime the rules.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
@@ -10,7 +9,7 @@ use causeway_dataplane::{
     PollApplied, SessionClasses, Settings, SwitchState, Topology, Transmit,
 };
 use causeway_model::{ApplicationId, Applications};
-use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
+use causeway_switch::backend::{Config, Notice, PlansInFlight, Progress, StartError, Switch};
 use causeway_types::{Seid, Span, Time, WallClock};
 use tracing::{info, warn};
 
@@ -27,26 +26,14 @@ pub enum OpenError {
     Start(#[from] StartError),
 }
 
-/// A plan in flight.
-struct InFlight {
-    id: PlanId,
-    operation: Operation,
-    until: Time,
-}
-
 /// A switch over P4Runtime. Plans of several sessions are in flight side by side.
 pub struct RemoteSwitch {
     switch: Switch<P4Runtime>,
     /// Wakes the packet thread, once it runs, when a message of the switch arrives.
     waker: Arc<OnceLock<Waker>>,
-    /// How long the switch may be unreachable before plans are refused at once, and how long one plan may take.
-    timeout: Span,
     /// The latest time of a call; `None` before the first.
     now: Option<Time>,
-    /// The time since which the switch is unreachable or not ready.
-    away: Option<Time>,
-    /// Plans in flight, in the order of their submission.
-    in_flight: VecDeque<InFlight>,
+    plans: PlansInFlight<PlanId>,
 }
 
 impl std::fmt::Debug for RemoteSwitch {
@@ -75,10 +62,8 @@ impl RemoteSwitch {
         Ok(Self {
             switch: Switch::new(driver, &program, config)?,
             waker,
-            timeout,
             now: None,
-            away: None,
-            in_flight: VecDeque::new(),
+            plans: PlansInFlight::new(Some(timeout)),
         })
     }
 
@@ -86,28 +71,24 @@ impl RemoteSwitch {
     fn poll(&mut self, now: Time) -> Time {
         if self.now.is_none() {
             // The first call: the switch was not connected yet.
-            self.away = Some(now);
+            self.plans.set_away(now);
         }
         let now = self.now.map_or(now, |last| last.max(now));
         self.now = Some(now);
         self.switch.run(now);
-        self.log_notices();
+        self.log_notices(now);
         now
     }
 
     /// Logs state changes of the switch.
-    fn log_notices(&mut self) {
+    fn log_notices(&mut self, now: Time) {
         while let Some(notice) = self.switch.poll_notice() {
+            self.plans.follow(now, &notice);
             match notice {
-                Notice::Reconciled(_) => {
-                    info!("{notice}");
-                    self.away = None;
-                }
-                Notice::Down | Notice::Superseded => {
-                    warn!("{notice}");
-                    self.away = self.away.or(self.now);
-                }
-                Notice::Refused { .. }
+                Notice::Reconciled(_) => info!("{notice}"),
+                Notice::Down
+                | Notice::Superseded
+                | Notice::Refused { .. }
                 | Notice::Closed { .. }
                 | Notice::Firewall(_)
                 | Notice::Model { .. }
@@ -125,11 +106,11 @@ impl Dataplane for RemoteSwitch {
     /// Refused at once while the switch is unreachable.
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let now = self.poll(now);
-        if self.away.is_some_and(|since| now.since(since) > self.timeout) {
+        if self.plans.are_refused(now) {
             return Poll::Ready(Err(BackendError::Unreachable.into()));
         }
         let operation = self.switch.submit(now, plan);
-        self.in_flight.push_back(InFlight { id, operation, until: now + self.timeout });
+        self.plans.begin(now, operation, id);
         Poll::Pending
     }
 
@@ -139,12 +120,11 @@ impl Dataplane for RemoteSwitch {
         while let Some(progress) = self.switch.poll(now) {
             let Progress::Done(operation, result) = progress else { continue };
             // A plan that exceeded its deadline has no receiver.
-            if let Some(place) = self.in_flight.iter().position(|plan| plan.operation == operation) {
-                return self.in_flight.remove(place).map(|plan| (plan.id, result));
+            if let Some(id) = self.plans.end(operation) {
+                return Some((id, result));
             }
         }
-        self.in_flight.front().filter(|plan| plan.until <= now)?;
-        let InFlight { id, operation, .. } = self.in_flight.pop_front()?;
+        let (operation, id) = self.plans.expire(now)?;
         self.switch.abandon(operation);
         Some((id, Err(BackendError::TimedOut.into())))
     }
@@ -208,8 +188,7 @@ impl Dataplane for RemoteSwitch {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let first = self.in_flight.front().map(|plan| plan.until);
-        self.switch.next_deadline().into_iter().chain(first).min()
+        self.switch.next_deadline().into_iter().chain(self.plans.next_deadline()).min()
     }
 
     fn advance(&mut self, now: Time) {

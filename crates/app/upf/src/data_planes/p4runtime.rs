@@ -72,7 +72,8 @@ pub(super) fn switch_in_front(
     let moves = super::hybrid::moves(parts);
     let moves = causeway_hybrid::Config { armed: moves.armed / parts.workers.max(1), ..moves };
     let hybrid = Hybrid::behind(driver, &program, config, software, placement, moves, ports);
-    let hybrid = hybrid.map_err(OpenError::from)?.as_part(Arc::clone(&parts.common.switch), parts.number);
+    let hybrid = hybrid.map_err(OpenError::from)?.with_plan_timeout(TIMEOUT);
+    let hybrid = hybrid.as_part(Arc::clone(&parts.common.switch), parts.number);
     Ok(Box::new(if parts.number == 0 { hybrid.with_notices(super::hybrid::log) } else { hybrid }))
 }
 

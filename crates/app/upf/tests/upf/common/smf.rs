@@ -536,25 +536,35 @@ impl Smf {
 
     /// Asks for what was counted since the last report: octets from and to the UE.
     pub fn query(&mut self, session: Session) -> (u64, u64) {
+        self.try_query(session).expect("the UPF refuses the query")
+    }
+
+    /// The same, or the cause for which it is refused.
+    pub fn try_query(&mut self, session: Session) -> Result<(u64, u64), Cause> {
         let query_urrs = [QueryUrr::new(URR)].into();
         let request = SessionModificationRequest { query_urrs, ..SessionModificationRequest::default() };
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
-            Message::SessionModificationResponse(response) => {
-                assert!(response.cause.is_accepted());
-                volumes(response.usage_reports.iter().next().unwrap())
+            Message::SessionModificationResponse(response) if response.cause.is_accepted() => {
+                Ok(volumes(response.usage_reports.iter().next().unwrap()))
             }
+            Message::SessionModificationResponse(response) => Err(response.cause),
             other => panic!("{other:?}"),
         }
     }
 
     /// Ends a session. Returns what was counted since the last report, if that was wanted: octets from and to the UE.
     pub fn delete(&mut self, session: Session) -> Option<(u64, u64)> {
+        self.try_delete(session).expect("the UPF refuses the deletion")
+    }
+
+    /// The same, or the cause for which it is refused.
+    pub fn try_delete(&mut self, session: Session) -> Result<Option<(u64, u64)>, Cause> {
         let request = SessionDeletionRequest::default();
         match decode(&self.request(request.into(), Some(session.up_seid))).1 {
-            Message::SessionDeletionResponse(response) => {
-                assert!(response.cause.is_accepted());
-                response.usage_reports.iter().next().map(volumes)
+            Message::SessionDeletionResponse(response) if response.cause.is_accepted() => {
+                Ok(response.usage_reports.iter().next().map(volumes))
             }
+            Message::SessionDeletionResponse(response) => Err(response.cause),
             other => panic!("{other:?}"),
         }
     }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use causeway_p4runtime::server::ModelSwitch;
 use causeway_packet::gtpu::{Message, Packet};
 use causeway_packet::{Batch, Frame, Ipv4, Meta, Udp};
+use causeway_pfcp::Cause;
 use causeway_ports::tap::{TapOptions, TapPort};
 use causeway_ports::{Port, wait};
 use causeway_types::{Bitrate, MacAddr, Span, Teid};
@@ -324,6 +325,48 @@ fn a_switch_in_front_without_its_server() {
         world.down(0, second);
         world.up(0);
         assert_eq!(world.smf.delete(world.sessions[0]), Some((2 * octets, 2 * octets)));
+        assert_eq!(world.cables.rest(), []);
+    });
+}
+
+// Input:  a UE whose rules the switch has; the P4Runtime server of the switch ends, while its ports go on; a query, a handover and a
+//         deletion; the server is back; a query and a deletion.
+// Output: without the server each request is answered, with cause 77, and none is carried out later: the session is there, and its packets
+//         are in the former tunnel. Once the server is back, usage is exact to the octet, and the switch has nothing of the session in
+//         the end.
+#[test]
+fn requests_are_refused_while_a_switch_in_front_is_away() {
+    in_namespace("switch::in_front::requests_are_refused_while_a_switch_in_front_is_away", || {
+        let switch = Served::at("127.0.0.1:0".parse().unwrap());
+        let (model, address) = (switch.switch.clone(), switch.address);
+        let mut world = World::new(&switch);
+        let [first, second] = tunnels(0);
+        world.smf.forward(world.sessions[0], first, GNB);
+        until("the switch is filled", || {
+            let view: SwitchView = serde_json::from_str(&fetch(&world.daemon, "/api/v1/switch").1).unwrap();
+            model.entries() >= 6 && !view.switch.expect("there is a switch").is_reconciling
+        });
+        let before = model.entries();
+        let packets = world.move_to_switch() + 1;
+        let octets = packet(UE, HOST, &world.payload()).len() as u64;
+
+        drop(switch);
+        assert_eq!(world.smf.try_query(world.sessions[0]), Err(Cause::SystemFailure));
+        assert!(!world.smf.try_forward(world.sessions[0], second, GNB));
+        assert_eq!(world.smf.try_delete(world.sessions[0]), Err(Cause::SystemFailure));
+        assert_eq!([world.up(0), world.down(0, first)], [HOPS - 1; 2]);
+
+        let _server = Served::serving(model.clone(), address);
+        let mut counted = Err(Cause::SystemFailure);
+        until("the switch is driven again", || {
+            counted = world.smf.try_query(world.sessions[0]);
+            counted.is_ok()
+        });
+        assert_eq!(counted, Ok((packets * octets, packets * octets)));
+        world.down(0, first);
+        world.up(0);
+        assert_eq!(world.smf.delete(world.sessions[0]), Some((octets, octets)));
+        until("the switch has nothing of the session", || model.entries() == before);
         assert_eq!(world.cables.rest(), []);
     });
 }

@@ -78,6 +78,9 @@ impl<D: SwitchDriver> Switch<D> {
 
     fn try_begin(&mut self, now: Time, operation: Operation) -> Result<(), ApplyError> {
         let Some(pending) = self.operations.get(operation) else { return Ok(()) };
+        if pending.is_abandoned {
+            return Err(BackendError::TimedOut.into());
+        }
         let (seid, plan, placement) = (pending.session, pending.plan.clone(), pending.placement);
         let PlanPreview { rules, exhausted } = match &plan {
             Some(plan) => self.software.preview_plan(now, plan)?,
