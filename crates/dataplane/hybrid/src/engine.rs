@@ -239,8 +239,11 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         self.deliver(now);
     }
 
-    /// Lets the placement decide, and moves that are due go on.
+    /// Lets the placement decide, and moves that are due go on. Not while the switch is away: it forwards, but nobody counts what.
     fn move_rules(&mut self, now: Time) {
+        if self.plans.is_away() {
+            return;
+        }
         while let Some(command) = self.moves.poll(now) {
             self.command(now, command);
         }
@@ -361,7 +364,12 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         let mut any = false;
         while let Some(notice) = self.switch.poll_notice() {
             any = true;
+            let was_away = self.plans.is_away();
             self.plans.follow(now, &notice);
+            if was_away && !self.plans.is_away() {
+                self.moves.resumed(now);
+                self.placement.resumed(now);
+            }
             if matches!(notice, Notice::Reconciled(_)) {
                 self.moves.restarted(now);
             }
@@ -621,9 +629,10 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         let waiting = self.delay.as_ref().and_then(|delay| delay.waiting.front()).map(|(due, ..)| *due);
         let has_rules = !self.moves.is_empty();
         let reading = self.moves.config().read_interval.filter(|_| has_rules).map(|_| self.next_reading);
-        let decision = self.placement.next_decision().filter(|_| has_rules);
+        let may_move = !self.plans.is_away();
+        let decision = self.placement.next_decision().filter(|_| has_rules && may_move);
         let idle = self.switch.software_ref().next_idle_step();
-        let (due, plan) = (self.moves.next_due(), self.plans.next_deadline());
+        let (due, plan) = (self.moves.next_due().filter(|_| may_move), self.plans.next_deadline());
         let own = [waiting, reading, decision, idle, due, plan, self.switch.next_deadline()];
         own.into_iter().flatten().min()
     }

@@ -77,6 +77,8 @@ struct State {
     since: Time,
     /// When the gap is halved next, or the rule returns.
     due: Option<Time>,
+    /// When it returns to the software, if it is still armed then.
+    give_up: Time,
     /// When it was first wished on the switch.
     wished: Time,
     /// It returns since it was armed for too long.
@@ -332,6 +334,15 @@ impl Moves {
         }
     }
 
+    /// The switch is reachable again: armed rules, of which nobody knew whether they had flipped, have all their time once more.
+    pub fn resumed(&mut self, now: Time) {
+        let is_armed = |state: &State| matches!(state.place, Place::Armed { .. });
+        let armed = self.states.iter().filter(|(_, state)| is_armed(state)).map(|(rule, _)| *rule);
+        for rule in armed.collect::<Vec<_>>() {
+            self.set_armed_time(now, rule);
+        }
+    }
+
     /// A session has changed: its rules may be tried again. One that does not exist any more is forgotten, unless a command
     /// of it is in progress.
     pub fn session(&mut self, now: Time, session: Seid, exists: bool) {
@@ -354,7 +365,7 @@ impl Moves {
             if at > now {
                 return None;
             }
-            let Some(State { place: Place::Armed { gap }, since, .. }) = self.states.get(&rule).copied()
+            let Some(State { place: Place::Armed { gap }, give_up, .. }) = self.states.get(&rule).copied()
             else {
                 self.due.remove(&(at, rule));
                 continue;
@@ -363,7 +374,7 @@ impl Moves {
                 self.set_due(rule, Some(now + HALVING));
                 continue;
             }
-            if now.since(since) >= self.config.give_up {
+            if now >= give_up {
                 self.refuse(now, rule, "no gap between its packets".into());
                 self.set(now, rule, Place::Demoting);
                 if let Some(state) = self.states.get_mut(&rule) {
@@ -375,8 +386,8 @@ impl Moves {
             if let Some(state) = self.states.get_mut(&rule) {
                 state.place = Place::Armed { gap };
             }
-            let next = if gap > self.config.least_gap { now + HALVING } else { since + self.config.give_up };
-            self.set_due(rule, Some(next.min(since + self.config.give_up)));
+            let next = if gap > self.config.least_gap { now + HALVING } else { give_up };
+            self.set_due(rule, Some(next.min(give_up)));
             return Some(Command::Arm(rule, gap));
         }
         None
@@ -407,11 +418,21 @@ impl Moves {
         }
         let wished = before.filter(|_| place != Place::Promoting).map_or(now, |state| state.wished);
         let was_armed = before.is_some_and(|state| matches!(state.place, Place::Armed { .. }));
-        self.states.insert(rule, State { place, since: now, due: None, wished, gave_up: false, was_armed });
+        let state = State { place, since: now, due: None, give_up: now, wished, gave_up: false, was_armed };
+        self.states.insert(rule, state);
         if let Place::Armed { .. } = place {
-            let first = if self.config.strict { self.config.give_up } else { self.config.patience };
-            self.set_due(rule, Some(now + first.min(self.config.give_up)));
+            self.set_armed_time(now, rule);
         }
+    }
+
+    /// A rule is armed from now on, or once more.
+    fn set_armed_time(&mut self, now: Time, rule: Rule) {
+        let Config { strict, give_up, patience, .. } = self.config;
+        if let Some(state) = self.states.get_mut(&rule) {
+            state.give_up = now + give_up;
+        }
+        let first = if strict { give_up } else { patience };
+        self.set_due(rule, Some(now + first.min(give_up)));
     }
 
     fn set_due(&mut self, rule: Rule, due: Option<Time>) {

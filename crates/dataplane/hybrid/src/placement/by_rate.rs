@@ -178,6 +178,12 @@ impl Placement for ByRate {
         wishes
     }
 
+    /// Rules on the switch that were not seen were not slow. The counters are read before the next check.
+    fn resumed(&mut self, now: Time) {
+        self.rates.values_mut().for_each(|measured| measured.below = None);
+        self.next_check = now + self.thresholds.check;
+    }
+
     fn octets_per_second(&self, now: Time, rule: Rule) -> Option<u64> {
         Some(self.rates.get(&rule).map_or(0, |measured| measured.rate.sum(now)))
     }

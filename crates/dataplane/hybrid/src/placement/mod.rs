@@ -25,6 +25,9 @@ pub trait Placement: fmt::Debug + Send {
     /// or if the rule cannot move now: it is wished again if it still holds.
     fn decide(&mut self, now: Time, moves: &Moves) -> Vec<Wish>;
 
+    /// The switch is reachable again. Meanwhile none of its packets were observed, and no move was decided.
+    fn resumed(&mut self, _now: Time) {}
+
     /// When [`Placement::decide`] is to be called; `None`: not before the next packet.
     fn next_decision(&self) -> Option<Time>;
 

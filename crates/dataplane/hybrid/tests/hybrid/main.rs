@@ -5,6 +5,7 @@ mod batches;
 mod cold;
 mod firewall;
 mod order;
+mod outages;
 mod parts;
 mod rates;
 mod soak;

@@ -11,7 +11,7 @@ use causeway_dataplane::{
     PollApplied, ReceiveSource, Topology, TransmitQueue,
 };
 use causeway_fastpath::FastPath;
-use causeway_hybrid::{Config, Hybrid, Moves, Placement, Rule, Wish};
+use causeway_hybrid::{ByRate, Config, Hybrid, Moves, Placement, Rule, Thresholds, Wish};
 use causeway_model::{
     ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Op, Pdi, Pdr, Qer,
     RuleSet, UeAddress, UeSide, Urr, Usage, UsageLimits,
@@ -131,6 +131,18 @@ impl World {
 }
 
 impl World {
+    /// A world whose rules move by their rates, and whose driver tries again after a millisecond.
+    pub(crate) fn by_rate(config: Config, thresholds: Thresholds) -> Self {
+        let mut local =
+            LocalSwitch::in_front_of_software(&topology(), Limits::default(), Timing::PAPER_ALL_DRIVER)
+                .unwrap();
+        local.config.retry = Span::from_millis(1);
+        let driver = |model| FaultInjector::new(model, FaultRates::default(), LATENESS, 1);
+        let placement = Box::new(ByRate::new(thresholds));
+        let upf = Hybrid::with_driver(local, driver, Box::new(software()), placement, config).unwrap();
+        Self::of(upf.with_waiting_packets(1, STAY), Script::default())
+    }
+
     /// A world whose software moves sessions without packets for `idle` to a store.
     pub(crate) fn with_cold_storage(
         config: Config,

@@ -35,6 +35,9 @@ pub struct FaultInjector<D> {
     under_way: HashMap<Ticket, (Ticket, AnswerFate), RandomState>,
     failed: VecDeque<Ticket>,
     held: Vec<(Time, Ticket, Outcome)>,
+    is_disconnected: bool,
+    /// Changes of the connection that were not polled.
+    links: VecDeque<Link>,
     restart: Option<Restart<D>>,
     restarts: u64,
 }
@@ -71,6 +74,8 @@ impl<D: SwitchDriver> FaultInjector<D> {
             under_way: HashMap::default(),
             failed: VecDeque::new(),
             held: Vec::new(),
+            is_disconnected: false,
+            links: VecDeque::new(),
             restart: None,
             restarts: 0,
         }
@@ -91,6 +96,21 @@ impl<D: SwitchDriver> FaultInjector<D> {
     /// Sets other fault rates.
     pub const fn set_chances(&mut self, chances: FaultRates) {
         self.chances = chances;
+    }
+
+    /// The connection to the switch breaks: the outcome of requests in flight is unknown, later ones fail, and frames of the switch are
+    /// lost. The switch goes on.
+    pub fn disconnect(&mut self) {
+        self.is_disconnected = true;
+        self.links.push_back(Link::Down);
+        self.under_way.values_mut().for_each(|(_, fate)| *fate = AnswerFate::Lost);
+        self.held.iter_mut().for_each(|(.., outcome)| *outcome = Err(DriverError::Uncertain));
+    }
+
+    /// The connection is back, and the switch has the state that it had.
+    pub fn reconnect(&mut self) {
+        self.is_disconnected = false;
+        self.links.push_back(Link::Up { emptied: false });
     }
 
     /// The wrapped driver.
@@ -143,7 +163,8 @@ impl<D: SwitchDriver> SwitchDriver for FaultInjector<D> {
     fn submit(&mut self, now: Time, request: Request) -> Ticket {
         let ticket = Ticket(self.tickets);
         self.tickets += 1;
-        match self.decide(now, request) {
+        let passed = if self.is_disconnected { None } else { self.decide(now, request) };
+        match passed {
             None => self.failed.push_back(ticket),
             Some((request, fate)) => {
                 let inner = self.inner.submit(now, request);
@@ -170,15 +191,19 @@ impl<D: SwitchDriver> SwitchDriver for FaultInjector<D> {
 
     fn next_event(&self) -> Option<Time> {
         let held = self.held.iter().map(|(at, ..)| *at).chain(self.inner.next_event()).min();
-        if self.failed.is_empty() { held } else { Some(Time::default()) }
+        if self.failed.is_empty() && self.links.is_empty() { held } else { Some(Time::default()) }
     }
 
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
+        if self.is_disconnected {
+            while self.inner.poll_packet(now).is_some() {}
+            return None;
+        }
         self.inner.poll_packet(now)
     }
 
     fn poll_link(&mut self, now: Time) -> Option<Link> {
-        self.inner.poll_link(now)
+        self.links.pop_front().or_else(|| self.inner.poll_link(now))
     }
 
     fn wait(&mut self, longest: Span) -> Option<Span> {
