@@ -20,7 +20,7 @@ use super::session_state::NumberRecord;
 use super::sessions::Sessions;
 use super::underlay::{self, Inside};
 use crate::SwitchPdr;
-use crate::driver::{Request, SwitchDriver};
+use crate::driver::{Outcome, Request, SwitchDriver};
 use crate::model::upf::Punt;
 
 /// The most frames that wait for the routes of the switch.
@@ -34,11 +34,18 @@ pub(super) struct PacketIo {
     /// Frames of the software that wait for the routes of the switch.
     held: VecDeque<Vec<u8>>,
     ignored: u64,
+    unsent: u64,
 }
 
 impl PacketIo {
     pub(super) fn new(layout: &Arc<Layout>, config: &Arc<Config>) -> Self {
-        Self { layout: Arc::clone(layout), config: Arc::clone(config), held: VecDeque::new(), ignored: 0 }
+        Self {
+            layout: Arc::clone(layout),
+            config: Arc::clone(config),
+            held: VecDeque::new(),
+            ignored: 0,
+            unsent: 0,
+        }
     }
 
     /// Frames that were ignored.
@@ -46,12 +53,22 @@ impl PacketIo {
         self.ignored
     }
 
+    /// Frames that the switch did not get.
+    pub(super) const fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// The switch has got a frame, or not.
+    pub(super) fn sent(&mut self, outcome: &Outcome) {
+        self.unsent += u64::from(outcome.is_err());
+    }
+
     /// A frame is ignored.
     pub(super) const fn ignore(&mut self) {
         self.ignored += 1;
     }
 
-    /// Sends the software's packets, in order. While the switch has no routes, they wait.
+    /// Sends the software's packets, in order. While the switch has no routes or is unreachable, they wait.
     pub(super) fn send<D: SwitchDriver>(
         &mut self,
         now: Time,
@@ -61,8 +78,9 @@ impl PacketIo {
     ) {
         for (egress, packet) in out {
             match self.frame_of(&egress, &packet) {
-                // A switch without routes would drop it.
+                // A switch without routes would drop it, and so does the driver of one that is unreachable.
                 Some(frame) if !has_routes && self.held.len() < MAX_WAITING => self.held.push_back(frame),
+                Some(_) if !has_routes => self.unsent += 1,
                 Some(frame) => requests.send(now, Request::PacketOut(frame), InFlight::Frame),
                 None => self.ignored += 1,
             }

@@ -113,7 +113,7 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// Whether the software applies the plan first: buffered packets must be transmitted before new ones, so the
     /// software forwards first, and the switch sends it packets until it forwards itself. Only for plans without other
-    /// requirements.
+    /// requirements, and while the switch is reachable: otherwise the packets would not leave, and the plan may be refused.
     fn may_lead(&self, plan: &Plan, after: &[(PdrId, RuleAction)]) -> bool {
         let is_of_way = |op: &Op| {
             matches!(
@@ -121,7 +121,7 @@ impl<D: SwitchDriver> Switch<D> {
                 Op::PutFar(_) | Op::SendEndMarker { .. } | Op::NotifyAgain(_) | Op::SetInactivityTimer(_)
             )
         };
-        let Some(state) = self.sessions.get(plan.session) else { return false };
+        let Some(state) = self.sessions.get(plan.session).filter(|_| !self.is_away) else { return false };
         let buffered =
             |pdr: &PdrId| state.placed.get(pdr).map(|placed| placed.wanted.content.template.action);
         let is_released = |(pdr, action): &(PdrId, RuleAction)| {

@@ -61,6 +61,8 @@ pub struct Switch<D> {
     classes: ApplicationClasses,
     heavy: HeavyFlows,
     packet_io: PacketIo,
+    /// The driver has told that the switch is unreachable, or has another controller.
+    is_away: bool,
     notices: VecDeque<Notice>,
     /// The fate of the packet that the software has handled last.
     last_fate: Option<Disposition>,
@@ -115,6 +117,7 @@ impl<D: SwitchDriver> Switch<D> {
             classes: ApplicationClasses::new(program, config.pace),
             heavy: HeavyFlows::new(heavy_hitters::are_in(program) && !config.places),
             packet_io: PacketIo::new(&layout, &config),
+            is_away: false,
             layout,
             config,
             notices: VecDeque::new(),
@@ -169,7 +172,7 @@ impl<D: SwitchDriver> Switch<D> {
     fn next_step(&self) -> Option<Time> {
         let of_driver = self.requests.next_event();
         if self.recovery.is_in_progress() {
-            let retry = self.recovery.next_retry().filter(|_| self.requests.is_idle());
+            let retry = self.recovery.next_retry().filter(|_| self.requests.is_idle() && !self.is_away);
             return of_driver.into_iter().chain(retry).min();
         }
         let has_numbers = self.sessions.len().1 > 0;
@@ -253,6 +256,7 @@ impl<D: SwitchDriver> Switch<D> {
             unavailable: self.requests.unavailable(),
             lost_counters: self.reader.lost_counters(),
             ignored_frames: self.packet_io.ignored(),
+            unsent_frames: self.packet_io.unsent(),
             rejected_background_writes,
             reconciliations,
             restarted_counters,
@@ -333,7 +337,7 @@ impl<D: SwitchDriver> Switch<D> {
             InFlight::CounterBases(side, numbers) => self.bases_ended(now, side, &numbers, outcome),
             InFlight::Drops => self.reader.drop_read_ended(outcome),
             InFlight::Classes(read) => self.classes_read(&read, outcome),
-            InFlight::Frame => {}
+            InFlight::Frame => self.packet_io.sent(&outcome),
         }
     }
 
@@ -400,7 +404,7 @@ impl<D: SwitchDriver> Switch<D> {
         if self.config.places {
             return self.placing.released.extend(packets);
         }
-        let has_routes = !self.recovery.is_in_progress();
+        let has_routes = !self.is_away && !self.recovery.is_in_progress();
         self.packet_io.send(now, packets, has_routes, &mut self.requests);
     }
 }
@@ -459,6 +463,8 @@ pub struct Statistics {
     pub lost_counters: u64,
     /// Frames for the control plane that were ignored.
     pub ignored_frames: u64,
+    /// Frames of the software that the switch did not get: it was unreachable, and too many waited for it.
+    pub unsent_frames: u64,
     /// Writes of templates and routes that the switch refused.
     pub rejected_background_writes: u64,
     /// Reconciliations of the switch with the desired state.
@@ -507,6 +513,11 @@ mod observed {
 
         pub(in crate::backend) fn free_meters(&self) -> [usize; 2] {
             self.allocator.free_meters()
+        }
+
+        /// The software sends these packets.
+        pub(in crate::backend) fn send_now(&mut self, now: Time, packets: Vec<(Egress, Vec<u8>)>) {
+            self.send(now, packets);
         }
 
         pub(in crate::backend) const fn set_most_swept(&mut self, most: usize) {

@@ -16,6 +16,7 @@ impl<D: SwitchDriver> Switch<D> {
         if let Link::Up { emptied } = link {
             self.classes.attached(emptied);
         }
+        self.is_away = !matches!(link, Link::Up { .. });
         match link {
             Link::Down => self.notices.push_back(Notice::Down),
             Link::Superseded => self.notices.push_back(Notice::Superseded),
@@ -24,9 +25,10 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The next step of a reconciliation; `false`: it waits for the switch, or none is in progress.
+    /// The next step of a reconciliation; `false`: it waits for the switch, or none is in progress. One that the loss of the connection
+    /// has interrupted begins anew when it is back.
     pub(super) fn continue_reconcile(&mut self, now: Time) -> bool {
-        if !self.requests.is_idle() {
+        if self.is_away || !self.requests.is_idle() {
             return false;
         }
         let Some(step) = self.recovery.next_step(now) else { return false };

@@ -86,6 +86,7 @@ impl<D: SwitchDriver> Switch<D> {
             ("lost_counters", counts.lost_counters),
             ("restarted_counters", counts.restarted_counters),
             ("ignored_frames", counts.ignored_frames),
+            ("unsent_frames", counts.unsent_frames),
             ("class_changes", counts.class_changes),
             ("class_changes_found_by_reading", counts.class_changes_found_by_reading),
             ("sessions_without_class_place", counts.sessions_without_class_place),

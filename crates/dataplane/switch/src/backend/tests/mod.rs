@@ -13,6 +13,7 @@ mod fixture;
 mod heavy_flows;
 mod metered;
 mod order;
+mod outage;
 mod quotas;
 mod refusals;
 mod restart;
