@@ -231,7 +231,10 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         loop {
             self.switch.run_without_path_timers(now);
             self.collect_frames();
-            let any = self.take_progress(now) | self.take_counted(now) | self.take_notices(now);
+            let any = self.take_progress(now)
+                | self.take_counted(now)
+                | self.take_rearmed(now)
+                | self.take_notices(now);
             if !any {
                 break;
             }
@@ -360,6 +363,15 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
         any
     }
 
+    fn take_rearmed(&mut self, now: Time) -> bool {
+        let mut any = false;
+        while let Some((session, direction)) = self.switch.poll_rearmed() {
+            any = true;
+            self.moves.rearmed(now, Rule { session, direction });
+        }
+        any
+    }
+
     fn take_notices(&mut self, now: Time) -> bool {
         let mut any = false;
         while let Some(notice) = self.switch.poll_notice() {
@@ -369,9 +381,6 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
             if was_away && !self.plans.is_away() {
                 self.moves.resumed(now);
                 self.placement.resumed(now);
-            }
-            if matches!(notice, Notice::Reconciled(_)) {
-                self.moves.restarted(now);
             }
             if let Some(NoticeSink(tell)) = &mut self.notices {
                 tell(&notice);

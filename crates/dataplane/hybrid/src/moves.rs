@@ -79,7 +79,7 @@ struct State {
     due: Option<Time>,
     /// When it returns to the software, if it is still armed then.
     give_up: Time,
-    /// When it was first wished on the switch.
+    /// When it was wished on the switch, or was armed again.
     wished: Time,
     /// It returns since it was armed for too long.
     gave_up: bool,
@@ -326,10 +326,16 @@ impl Moves {
         }
     }
 
-    /// The switch was restarted: all its rules are armed again.
-    pub fn restarted(&mut self, now: Time) {
-        let rules: Vec<Rule> = self.on_switch().collect();
-        for rule in rules {
+    /// The switch had lost the rule, which is armed again: the time to the switch of one that it forwarded begins now.
+    pub fn rearmed(&mut self, now: Time, rule: Rule) {
+        let Some(state) = self.states.get_mut(&rule) else { return };
+        match state.place {
+            Place::Switch => state.wished = now,
+            // It is armed if it cannot return.
+            Place::Demoting => state.was_armed = true,
+            Place::Software | Place::Promoting | Place::Armed { .. } => {}
+        }
+        if self.is_on_switch(rule) {
             self.set(now, rule, Place::Armed { gap: self.config.longest_stay });
         }
     }

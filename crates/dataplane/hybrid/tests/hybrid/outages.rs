@@ -55,3 +55,33 @@ fn an_outage_takes_no_rule_off_the_switch() {
     world.assert_all_arrived();
     world.assert_all_reported(1);
 }
+
+/// Rules that flipped, and the times to the switch.
+fn flips(world: &World) -> (u64, Vec<Span>) {
+    (world.upf.moves().statistics().flipped, world.upf.moves().waits().collect())
+}
+
+// Input:  rules that the switch forwards for ten seconds; the connection breaks and is back; then the switch restarts empty.
+// Output: the first changes no figure, as nothing was lost. After the restart both rules are armed and flip again, each with the time
+//         from then on, which is less than a second, not that since its first move.
+#[test]
+fn only_lost_rules_are_armed_again() {
+    let mut world = on_the_switch();
+    traffic(&mut world, Span::from_secs(10));
+    let before = flips(&world);
+    assert_eq!((before.0, before.1.len()), (2, 2));
+    world.upf.switch().driver().disconnect();
+    traffic(&mut world, Span::from_millis(100));
+    world.upf.switch().driver().reconnect();
+    traffic(&mut world, Span::from_secs(1));
+    assert_eq!(world.upf.switch().statistics().reconciliations, 1);
+    assert_eq!((flips(&world), places(&world)), (before, [Place::Switch; 2]));
+
+    let now = world.now;
+    world.upf.switch().driver().inner().restart(now);
+    traffic(&mut world, Span::from_secs(2));
+    let (flipped, waits) = flips(&world);
+    assert_eq!((flipped, places(&world)), (4, [Place::Switch; 2]));
+    assert!(waits[2..].iter().all(|wait| *wait < Span::from_secs(1)), "{waits:?}");
+    world.assert_all_arrived();
+}

@@ -27,6 +27,8 @@ pub(super) struct Placing {
     /// The gap of the last move: that of rules that are armed again after a restart of the switch.
     gap: Span,
     counted: VecDeque<Counted>,
+    /// Directions on the switch that were armed again.
+    rearmed: VecDeque<(Seid, Direction)>,
     /// Packets of the software, which has ports of its own.
     pub(super) released: Vec<(Egress, Vec<u8>)>,
 }
@@ -111,6 +113,11 @@ impl<D: SwitchDriver> Switch<D> {
         self.placing.counted.pop_front()
     }
 
+    /// The next direction that is armed again, since the switch had lost entries of its session.
+    pub fn poll_rearmed(&mut self) -> Option<(Seid, Direction)> {
+        self.placing.rearmed.pop_front()
+    }
+
     /// The packets that timers and plans have released in the software, in order: it transmits them by its own ports.
     pub fn take_released(&mut self) -> Vec<(Egress, Vec<u8>)> {
         std::mem::take(&mut self.placing.released)
@@ -136,6 +143,11 @@ impl<D: SwitchDriver> Switch<D> {
             self.sessions.rearm(*seid, &mut arm);
         }
         self.writer.rearm(&self.layout, &lost, &mut arm);
+        for seid in lost {
+            let places = self.places(seid);
+            let rearmed = DIRECTIONS.into_iter().filter(|direction| places.has(*direction));
+            self.placing.rearmed.extend(rearmed.map(|direction| (seid, direction)));
+        }
     }
 
     /// Compiles the part of a session that the switch is to forward after an operation. A direction that it can no
