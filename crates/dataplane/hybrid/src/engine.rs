@@ -565,6 +565,10 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
         Some(self.switch.state())
     }
 
+    fn switch_events(&self) -> Vec<NamedCounter> {
+        self.switch.events()
+    }
+
     /// A plan waits while the software reads the state of its session from a disk, whichever side has the session.
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let now = self.at(now);

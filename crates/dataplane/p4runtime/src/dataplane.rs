@@ -5,8 +5,8 @@ use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event,
-    GtpuPath, HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId,
-    PollApplied, SessionClasses, Settings, SwitchState, Topology, Transmit,
+    GtpuPath, HeavyHitterList, HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PacketEngine,
+    Plan, PlanId, PollApplied, SessionClasses, Settings, SwitchState, Topology, Transmit,
 };
 use causeway_model::{ApplicationId, Applications};
 use causeway_switch::backend::{Config, Notice, PlansInFlight, Progress, StartError, Switch};
@@ -202,6 +202,10 @@ impl Dataplane for RemoteSwitch {
 
     fn switch_state(&self) -> Option<SwitchState> {
         Some(self.switch.state())
+    }
+
+    fn switch_events(&self) -> Vec<NamedCounter> {
+        self.switch.events()
     }
 }
 

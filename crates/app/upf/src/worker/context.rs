@@ -165,6 +165,7 @@ impl WorkerContext {
             counters: self.data_plane.counters(),
             unroutable: self.out.unroutable,
             stages: self.data_plane.stage_packets(),
+            switch_events: self.data_plane.switch_events(),
             heavy_hitters: self.data_plane.heavy_hitters(now),
             classes: self.data_plane.session_classes(),
             rule_placement: self.data_plane.rule_placement(now),

@@ -99,6 +99,8 @@ pub struct Snapshot {
     pub unroutable: u64,
     /// Packets by the stage of the data plane that decided them.
     pub stages: Vec<NamedCounter>,
+    /// Events at the P4 switch.
+    pub switch_events: Vec<NamedCounter>,
     /// Packets that one worker received and handed to another, which owns them.
     pub handed: u64,
     /// The heavy hitters; `None`: they are not looked for.
@@ -154,6 +156,7 @@ impl Snapshot {
             counters: self.counters.with(&other.counters),
             unroutable: self.unroutable + other.unroutable,
             stages: sum(self.stages, &other.stages),
+            switch_events: sum(self.switch_events, &other.switch_events),
             handed: self.handed + other.handed,
             heavy_hitters: merged(self.heavy_hitters, other.heavy_hitters.as_ref()),
             classes: self.classes.with(&other.classes),

@@ -150,6 +150,11 @@ pub trait Dataplane {
         None
     }
 
+    /// Counters of events at that switch since the start, as [`SwitchState::events`] has them; none: there is no switch. O(1).
+    fn switch_events(&self) -> Vec<NamedCounter> {
+        Vec::new()
+    }
+
     /// Looks for heavy hitters in this way from now on; `None`: no longer. Flows that were heavy are over, unless the
     /// settings are the same. Each forwarded IP packet counts once, with its octets as it was received.
     ///

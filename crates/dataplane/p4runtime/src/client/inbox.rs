@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use causeway_switch::driver::{Link, Outcome, Ticket};
 
 /// The most frames that wait for the owner.
-const MOST_PACKETS: usize = 8192;
+pub(super) const MOST_PACKETS: usize = 8192;
 
 /// Wakes the owner.
 pub type Wake = Box<dyn Fn() + Send + Sync>;

@@ -93,11 +93,6 @@ impl P4Runtime {
         self.inbox.wait(longest)
     }
 
-    /// Frames of the CPU port that were lost because the owner did not poll them in time.
-    pub fn lost_packets(&self) -> u64 {
-        self.inbox.open().lost_packets
-    }
-
     /// Checks for what no switch could do.
     fn check(&self, request: &Request) -> Result<(), Rejected> {
         let program = &self.schema.program;
@@ -167,6 +162,11 @@ impl SwitchDriver for P4Runtime {
         self.inbox.open().packets.pop_front()
     }
 
+    /// Those that the owner did not poll in time: too many waited.
+    fn lost_packets(&self) -> u64 {
+        self.inbox.open().lost_packets
+    }
+
     fn poll_link(&mut self, _: Time) -> Option<Link> {
         self.inbox.open().links.pop_front()
     }
@@ -186,5 +186,26 @@ impl Drop for P4Runtime {
             // Its result is not needed, even if it panicked.
             let _ended = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::client::inbox::MOST_PACKETS;
+
+    // Input:  three frames of the CPU port more than may wait, which the owner does not poll.
+    // Output: three are lost, and counted; the others are polled.
+    #[test]
+    fn frames_that_exceed_the_queue_are_counted() {
+        let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/p4info/hip4.bmv2.txtpb");
+        // Nobody listens there.
+        let mut driver = P4Runtime::connect(Options::new("127.0.0.1:1", p4info), None).unwrap();
+        (0..MOST_PACKETS + 3).for_each(|_| driver.inbox.packet(vec![0; 60]));
+        assert_eq!(driver.lost_packets(), 3);
+        let polled = std::iter::from_fn(|| driver.poll_packet(Time::default())).count();
+        assert_eq!((polled, driver.lost_packets()), (MOST_PACKETS, 3));
     }
 }

@@ -5,8 +5,8 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, SessionClasses,
-    Settings, SwitchState, Topology, Transmit,
+    HeavyHitterSettings, HostReachability, Ingress, NamedCounter, PacketEngine, Plan, PlanId, PollApplied,
+    SessionClasses, Settings, SwitchState, Topology, Transmit,
 };
 use causeway_model::{ApplicationId, Applications};
 use causeway_packet::{UserPacket, gtpu};
@@ -260,9 +260,13 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
     }
 
     fn switch_state(&self) -> Option<SwitchState> {
-        let mut state = self.switch.state();
-        state.events.extend(self.switch.driver_ref().passes().iter().flat_map(PassCounters::named));
-        Some(state)
+        Some(SwitchState { events: self.switch_events(), ..self.switch.state() })
+    }
+
+    fn switch_events(&self) -> Vec<NamedCounter> {
+        let mut events = self.switch.events();
+        events.extend(self.switch.driver_ref().passes().iter().flat_map(PassCounters::named));
+        events
     }
 }
 

@@ -36,6 +36,8 @@ pub struct FaultInjector<D> {
     failed: VecDeque<Ticket>,
     held: Vec<(Time, Ticket, Outcome)>,
     is_disconnected: bool,
+    /// Frames of the switch that were lost meanwhile.
+    lost_packets: u64,
     /// Changes of the connection that were not polled.
     links: VecDeque<Link>,
     restart: Option<Restart<D>>,
@@ -75,6 +77,7 @@ impl<D: SwitchDriver> FaultInjector<D> {
             failed: VecDeque::new(),
             held: Vec::new(),
             is_disconnected: false,
+            lost_packets: 0,
             links: VecDeque::new(),
             restart: None,
             restarts: 0,
@@ -196,10 +199,16 @@ impl<D: SwitchDriver> SwitchDriver for FaultInjector<D> {
 
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
         if self.is_disconnected {
-            while self.inner.poll_packet(now).is_some() {}
+            while self.inner.poll_packet(now).is_some() {
+                self.lost_packets += 1;
+            }
             return None;
         }
         self.inner.poll_packet(now)
+    }
+
+    fn lost_packets(&self) -> u64 {
+        self.lost_packets + self.inner.lost_packets()
     }
 
     fn poll_link(&mut self, now: Time) -> Option<Link> {

@@ -41,6 +41,11 @@ pub trait SwitchDriver {
     /// A frame that the switch has sent to its CPU port by now, oldest first.
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>>;
 
+    /// Frames of the CPU port that were lost before they were polled, as far as the driver knows. A model loses none.
+    fn lost_packets(&self) -> u64 {
+        0
+    }
+
     /// The next change of the connection to the switch, oldest first. A driver without a connection, such as a model,
     /// has none.
     fn poll_link(&mut self, _now: Time) -> Option<Link> {

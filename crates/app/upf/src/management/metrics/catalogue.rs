@@ -98,6 +98,8 @@ metrics! {
         "Packets by side: switch, or software behind it; 0 unless upf.dataplane is hybrid";
     PLACED_OCTETS: Counter "causeway_hybrid_bytes" ["side"] "octets",
         "Octets of these packets as received: with the tunnel in the uplink, without it in the downlink";
+    SWITCH_EVENTS: Counter "causeway_switch_events" ["event"] "events",
+        "Events at the P4 switch, those of GET /api/v1/switch, among them frames that were lost on the way to or from it; none unless upf.dataplane is switch or hybrid";
     STORED_SESSIONS: Gauge "causeway_cold_storage_sessions" ["place"] "sessions",
         "Sessions by the place of their state: memory or cold; 0 unless upf.cold_storage.folder is set";
     STORAGE_EVENTS: Counter "causeway_cold_storage_events" ["event"] "sessions",

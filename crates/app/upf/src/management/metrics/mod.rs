@@ -244,7 +244,10 @@ impl Exposition {
         let sides = [("switch", placement.switch), ("software", placement.software)];
         writer
             .family(&metric::PLACED_PACKETS, sides.map(|(side, load)| (label("side", side), load.packets)))?;
-        writer.family(&metric::PLACED_OCTETS, sides.map(|(side, load)| (label("side", side), load.octets)))
+        writer
+            .family(&metric::PLACED_OCTETS, sides.map(|(side, load)| (label("side", side), load.octets)))?;
+        let events = self.snapshot.switch_events.iter();
+        writer.family(&metric::SWITCH_EVENTS, events.map(|event| (label("event", event.name), event.value)))
     }
 
     fn cold_storage(&self, writer: &mut Writer<'_>) -> fmt::Result {

@@ -34,11 +34,17 @@ fn exposition() -> Exposition {
     let ports = vec![n6, counting_port()];
     let mut snapshot =
         Snapshot { stages: vec![NamedCounter { name: "flow_table", value: 3 }], ..Snapshot::default() };
+    snapshot.switch_events = vec![NamedCounter { name: "lost_frames", value: 2 }];
     snapshot.counters.gtpu_received.count(100);
     snapshot.counters.count_drop(DropReason::UnknownTeid);
     let sessions = vec![("other".into(), 4), ("game".into(), 2)];
     snapshot.classes = SessionClasses { sessions, changes: 9, unsaid: 1 };
-    let other = Snapshot { handed: 7, classes: snapshot.classes.clone(), ..Snapshot::default() };
+    let other = Snapshot {
+        handed: 7,
+        classes: snapshot.classes.clone(),
+        switch_events: snapshot.switch_events.clone(),
+        ..Snapshot::default()
+    };
     let workers = vec![snapshot, other];
     let latency =
         HistogramStatus { sum: 0.75, count: 3, buckets: vec![(0.25, 2), (0.5, 0), (f64::INFINITY, 1)] };
@@ -91,6 +97,7 @@ fn every_figure_is_there_from_the_start() {
             "causeway_application_class_sessions{class=\"other\"} 8",
             "causeway_application_class_changes_total 18",
             "causeway_application_class_changes_unsaid_total 2",
+            "causeway_switch_events_total{event=\"lost_frames\"} 4",
             "causeway_worker_packets_total{worker=\"0\"} 1",
             "causeway_worker_handed_packets_total{worker=\"1\"} 7",
             "causeway_worker_sessions{worker=\"1\"} 0",

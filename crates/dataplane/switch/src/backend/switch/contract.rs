@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Event, GtpuPath, HeavyHitterList,
-    HeavyHitterSettings, HostReachability, Plan, PlanId, PollApplied, SessionClasses, Settings,
+    HeavyHitterSettings, HostReachability, NamedCounter, Plan, PlanId, PollApplied, SessionClasses, Settings,
 };
 use causeway_model::{ApplicationId, Applications};
 use causeway_types::{Seid, Span, Time, WallClock};
@@ -158,6 +158,10 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn advance(&mut self, now: Time) {
         self.run(now);
+    }
+
+    fn switch_events(&self) -> Vec<NamedCounter> {
+        self.events()
     }
 
     /// The counters of the software, and the drops of the switch. Packets that the switch forwarded are in the counters

@@ -257,6 +257,7 @@ impl<D: SwitchDriver> Switch<D> {
             lost_counters: self.reader.lost_counters(),
             ignored_frames: self.packet_io.ignored(),
             unsent_frames: self.packet_io.unsent(),
+            lost_frames: self.driver_ref().lost_packets(),
             rejected_background_writes,
             reconciliations,
             restarted_counters,
@@ -465,6 +466,8 @@ pub struct Statistics {
     pub ignored_frames: u64,
     /// Frames of the software that the switch did not get: it was unreachable, and too many waited for it.
     pub unsent_frames: u64,
+    /// Frames of the CPU port that the driver has lost: too many waited to be handled.
+    pub lost_frames: u64,
     /// Writes of templates and routes that the switch refused.
     pub rejected_background_writes: u64,
     /// Reconciliations of the switch with the desired state.

@@ -74,7 +74,8 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    fn events(&self) -> Vec<NamedCounter> {
+    /// Counters of events since the start, always the same ones. O(1).
+    pub fn events(&self) -> Vec<NamedCounter> {
         let counts = self.statistics();
         [
             ("changes", counts.done),
@@ -87,6 +88,7 @@ impl<D: SwitchDriver> Switch<D> {
             ("restarted_counters", counts.restarted_counters),
             ("ignored_frames", counts.ignored_frames),
             ("unsent_frames", counts.unsent_frames),
+            ("lost_frames", counts.lost_frames),
             ("class_changes", counts.class_changes),
             ("class_changes_found_by_reading", counts.class_changes_found_by_reading),
             ("sessions_without_class_place", counts.sessions_without_class_place),

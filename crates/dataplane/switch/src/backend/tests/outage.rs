@@ -129,3 +129,23 @@ fn packets_that_do_not_leave_are_counted() {
     let unsent = events.iter().find(|event| event.name == "unsent_frames");
     assert_eq!(unsent.map(|event| event.value), Some(7));
 }
+
+// Input:  two packets for an idle UE whose session the switch has, while the connection to the switch is away; then one more.
+// Output: the first two are lost on the way to the software, and counted; the third is buffered.
+#[test]
+fn frames_that_are_lost_are_counted() {
+    let (mut switch, ..) = idle();
+    switch.driver().disconnect();
+    run(&mut switch, 2..3);
+    for _ in 0..2 {
+        switch.driver().inner().receive(at(3), N6, &plain_frame(&reply(0, 72)));
+    }
+    run(&mut switch, 3..5);
+    switch.driver().reconnect();
+    run(&mut switch, 5..7);
+    switch.driver().inner().receive(at(7), N6, &plain_frame(&reply(0, 72)));
+    run(&mut switch, 7..9);
+    let events = switch.switch_events();
+    let lost = events.iter().find(|event| event.name == "lost_frames");
+    assert_eq!((lost.map(|event| event.value), switch.counters().buffered), (Some(2), 2));
+}

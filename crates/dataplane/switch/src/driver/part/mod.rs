@@ -316,6 +316,11 @@ impl<D: SwitchDriver> SwitchDriver for SwitchPart<D> {
         self.arrived.packets.pop_front()
     }
 
+    /// The first part has the frames of the switch.
+    fn lost_packets(&self) -> u64 {
+        if self.part.number() == 0 { self.whole.lock().driver.lost_packets() } else { 0 }
+    }
+
     fn poll_link(&mut self, now: Time) -> Option<Link> {
         self.fetch(now);
         self.arrived.links.pop_front()

@@ -190,6 +190,32 @@ fn all_parts_hear_of_a_restart() {
     }
 }
 
+// Input:  two parts of a switch whose driver has lost two frames.
+// Output: the first part counts them, which has the frames of the switch.
+#[test]
+fn the_first_part_counts_lost_frames() {
+    struct Losing(Model<Upf>);
+    impl SwitchDriver for Losing {
+        fn submit(&mut self, now: Time, request: Request) -> Ticket {
+            self.0.submit(now, request)
+        }
+        fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)> {
+            self.0.poll(now)
+        }
+        fn next_event(&self) -> Option<Time> {
+            self.0.next_event()
+        }
+        fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>> {
+            self.0.poll_packet(now)
+        }
+        fn lost_packets(&self) -> u64 {
+            2
+        }
+    }
+    let whole = WholeSwitch::polled(Losing(model()), &program(), 2);
+    assert_eq!([0, 1].map(|number| whole.part(number).lost_packets()), [2, 0]);
+}
+
 // Input:  parts of a driver that tells of arrivals, without and with such a call.
 // Output: a part does not ask the driver before; then it gets what has arrived, also what another part has fetched for it.
 #[test]
