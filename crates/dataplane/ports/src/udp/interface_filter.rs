@@ -78,6 +78,12 @@ impl InterfaceGuard {
                 // Otherwise it would share the port, and not be one of the sockets that are selected from.
                 option::set_ipv6_v6only(&refusing, option::ipv6_v6only(socket)?)?;
             }
+            // The kernel asks any socket of the address, without a program, whether it takes joined datagrams.
+            let joins =
+                |socket: &S| sockopt::option::<libc::c_int>(socket, libc::SOL_UDP, libc::UDP_GRO) == Ok(1);
+            if sockets.first().is_some_and(joins) {
+                sockopt::set(&refusing, libc::SOL_UDP, libc::UDP_GRO, 1)?;
+            }
             let guard = Self {
                 refusing,
                 sockets: sockets.len().try_into().unwrap_or(u32::MAX),
@@ -219,6 +225,19 @@ mod tests {
             guard.set(&most).unwrap();
             peer.send_to(&[7], to).unwrap();
             assert!(socket.recv(&mut [0]).is_ok());
+        }
+    }
+
+    // Input:  a socket that takes joined datagrams (GRO), and one that does not.
+    // Output: the guard's own socket does as they do: the kernel may ask it instead of them.
+    #[test]
+    fn a_guard_takes_joined_datagrams_as_its_sockets_do() {
+        for joins in [1, 0] {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            sockopt::set(&socket, libc::SOL_UDP, libc::UDP_GRO, joins).unwrap();
+            let at = socket.local_addr().unwrap();
+            let guard = InterfaceGuard::new(at, &[&socket], SocketSelection::Peer).unwrap();
+            assert_eq!(sockopt::option(&guard.refusing, libc::SOL_UDP, libc::UDP_GRO), Ok(joins));
         }
     }
 
