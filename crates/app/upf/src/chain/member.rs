@@ -539,7 +539,7 @@ impl State {
         match frame {
             // It may be this member alone that the coordinator does not reach, and that was removed for it.
             Frame::Configuration(next) if next.epoch > self.replica.configuration().epoch => {
-                self.configure(&next)
+                self.configure(&next);
             }
             // The coordinator tells one member before the other.
             Frame::Message(message) if message.epoch() > self.replica.configuration().epoch => {

@@ -83,7 +83,8 @@ impl<K: Send + 'static> KernelRoutes<K> {
         let pools = Pools { devices: tun_options(upf), sessions: upf.session.clone(), translation };
         let run = move || match Routes::open(table, is_used, pools) {
             Ok(routes) => routes.run(&work, &result_sender),
-            Err((error, pools)) => {
+            Err(failed) => {
+                let (error, pools) = *failed;
                 warn!("framed routes are refused, their routing table cannot be used: {error}");
                 refuse(&work, &result_sender, &error, pools);
             }
@@ -227,13 +228,13 @@ struct Routes {
 }
 
 impl Routes {
-    fn open(table: u32, is_used: bool, pools: Pools) -> Result<Self, (PortError, Pools)> {
+    fn open(table: u32, is_used: bool, pools: Pools) -> Result<Self, Box<(PortError, Pools)>> {
         match Self::open_table(table, is_used) {
             Ok((own, events)) => {
                 let looked = Instant::now();
                 Ok(Self { table: own, wanted: BTreeSet::new(), pools, has_rules: is_used, events, looked })
             }
-            Err(error) => Err((error, pools)),
+            Err(error) => Err(Box::new((error, pools))),
         }
     }
 

@@ -156,12 +156,15 @@ fn forwarding(upf: &Upf) -> impl Iterator<Item = Finding> {
     })
 }
 
+/// Finds the interface of the default route in a table of the kernel.
+type FindDefault = fn(&str) -> Option<&str>;
+
 fn default_routes(subnets: &[IpNet]) -> Vec<Finding> {
     let by_version = [
-        ("default route (IPv4)", ROUTES, subnets.iter().any(is_v4), default_ipv4 as fn(&str) -> Option<&str>),
+        ("default route (IPv4)", ROUTES, subnets.iter().any(is_v4), default_ipv4 as FindDefault),
         ("default route (IPv6)", ROUTES_IPV6, subnets.iter().any(|net| !is_v4(net)), default_ipv6),
     ];
-    let check = |(subject, file, _, default): (&str, &str, bool, fn(&str) -> Option<&str>)| {
+    let check = |(subject, file, _, default): (&str, &str, bool, FindDefault)| {
         if default(&fs::read_to_string(file).unwrap_or_default()).is_some() {
             return Finding::good(subject, "there is one");
         }

@@ -184,7 +184,7 @@ impl Forwarded<'_> {
     }
 
     /// The verdicts of a statement, each with whether it is for these packets; those of a map until the first that is.
-    fn verdicts<'a>(self, statement: &'a Value) -> Vec<(&'a Value, Option<bool>)> {
+    fn verdicts(self, statement: &Value) -> Vec<(&Value, Option<bool>)> {
         let Some(map) = statement.get("vmap") else { return vec![(statement, Some(true))] };
         let mut found = Vec::new();
         for entry in map["data"]["set"].as_array().into_iter().flatten() {
@@ -300,6 +300,8 @@ fn ranges(values: &Value) -> Option<Vec<(IpAddr, IpAddr)>> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use serde_json::json;
 
     use super::*;
@@ -414,7 +416,7 @@ mod tests {
         let from = json!([meta("==", "iifname", json!("causeway0")), accept.clone()]);
         let to = json!([meta("==", "oifname", json!("causeway0")), accept.clone()]);
         assert_eq!(of("drop", &[from.clone(), known.clone()], &[]), [None, None]);
-        assert_eq!(of("drop", &[from.clone()], &[]), [None, policy.clone()]);
+        assert_eq!(of("drop", slice::from_ref(&from), &[]), [None, policy.clone()]);
         assert_eq!(of("drop", &[to], &[]), [policy.clone(), None]);
         // Rules for others, and for some packets only, drop not all.
         let some = json!([{"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 25}}, drop.clone()]);
@@ -422,8 +424,8 @@ mod tests {
         assert_eq!(of("accept", &[some.clone(), others], &[]), [None, None]);
         let in_more = at("more", Some(1), "drops");
         let all = json!([drop.clone()]);
-        assert_eq!(of("accept", &[jump.clone()], &[all.clone()]), [in_more.clone(), in_more]);
-        assert_eq!(of("accept", &[jump.clone()], &[json!([{"return": null}]), all]), [None, None]);
+        assert_eq!(of("accept", slice::from_ref(&jump), slice::from_ref(&all)), [in_more.clone(), in_more]);
+        assert_eq!(of("accept", slice::from_ref(&jump), &[json!([{"return": null}]), all]), [None, None]);
         assert_eq!(of("drop", &[jump], &[from]), [None, policy]);
         let by_state = json!([{"vmap": {"key": {"ct": {"key": "state"}}, "data": {"set": [["established", accept], ["invalid", drop]]}}}]);
         assert_eq!(of("accept", &[by_state, reject], &[]), [at("base", Some(2), "rejects"), None]);

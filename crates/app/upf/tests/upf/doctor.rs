@@ -185,7 +185,7 @@ fn the_interface_of_n3_is_examined() {
         ip("link set n3 mtu 1544");
         assert_eq!(mtu().0, Verdict::Good);
         let set = |of: &str, value| {
-            std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/rp_filter"), value).unwrap()
+            std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/rp_filter"), value).unwrap();
         };
         set("all", "0");
         set("n3", "1");
