@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
 
 use causeway_collections::{PartitionedMap, SortedSet};
-use causeway_model::{PduSessionType, RuleSet, UE_PREFIX_BITS, UeSide, upper_half};
+use causeway_model::{PduSessionType, Proxying, RuleSet, UE_PREFIX_BITS, UeSide, upper_half};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 /// Finds sessions by tunnel and by UE address. Its content always follows the rules of the sessions.
@@ -21,6 +21,8 @@ pub(crate) struct Index {
     lengths: [BTreeMap<u8, usize>; 2],
     remotes: PartitionedMap<(Teid, IpAddr), SortedSet<Seid>>,
     ethernet_networks: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
+    /// Those of `ethernet_networks` with a FAR that requests proxying.
+    proxied_networks: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
 impl Index {
@@ -29,6 +31,14 @@ impl Index {
         if old.pdrs != new.pdrs || old.pdu_type != new.pdu_type {
             self.remove_lookup_keys(seid, old);
             self.add_lookup_keys(seid, new);
+        }
+        if [old, new].iter().any(|rules| rules.pdu_type == PduSessionType::Ethernet)
+            && (old.pdrs != new.pdrs || old.fars != new.fars || old.pdu_type != new.pdu_type)
+        {
+            proxied_links(old).for_each(|link| remove_member(&mut self.proxied_networks, &link, seid));
+            for link in proxied_links(new) {
+                self.proxied_networks.entry(link).or_default().insert(seid);
+            }
         }
         if old.fars != new.fars {
             for remote in remote_tunnels(old) {
@@ -97,14 +107,7 @@ impl Index {
                 self.ipv6_prefixes.remove(&half);
             }
         }
-        for link in links(rules) {
-            if let Some(seids) = self.ethernet_networks.get_mut(&link) {
-                seids.remove(&seid);
-                if seids.is_empty() {
-                    self.ethernet_networks.remove(&link);
-                }
-            }
-        }
+        links(rules).for_each(|link| remove_member(&mut self.ethernet_networks, &link, seid));
     }
 
     /// The session of a local tunnel.
@@ -135,6 +138,11 @@ impl Index {
         let of =
             |link: Option<NetworkInstance>| self.ethernet_networks.get(&link).into_iter().flatten().copied();
         of(Some(network.clone())).chain(of(None)).collect()
+    }
+
+    /// A session that receives frames of the network has a FAR that requests proxying.
+    pub(crate) fn is_proxied(&self, network: &NetworkInstance) -> bool {
+        [Some(network.clone()), None].iter().any(|link| self.proxied_networks.contains_key(link))
     }
 
     /// The sessions that send to a tunnel of a peer.
@@ -216,6 +224,15 @@ fn remove_from<K: Ord>(map: &mut BTreeMap<K, SortedSet<Seid>>, key: K, seid: Sei
     was_there
 }
 
+fn remove_member<K: Ord>(map: &mut BTreeMap<K, BTreeSet<Seid>>, key: &K, seid: Seid) {
+    if let Some(seids) = map.get_mut(key) {
+        seids.remove(&seid);
+        if seids.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
 /// The address, if the network is a single IPv4 address.
 fn single(net: IpNet) -> Option<Ipv4Addr> {
     match net {
@@ -261,6 +278,14 @@ fn links(rules: &RuleSet) -> impl Iterator<Item = Option<NetworkInstance>> {
     let is_ethernet = rules.pdu_type == PduSessionType::Ethernet;
     let pdrs = rules.pdrs.values().filter(move |pdr| is_ethernet && pdr.pdi.tunnel.is_none());
     pdrs.map(|pdr| pdr.pdi.network_instance.clone())
+}
+
+/// The same networks, if a FAR of the session requests proxying.
+fn proxied_links(rules: &RuleSet) -> impl Iterator<Item = Option<NetworkInstance>> {
+    let forwarding = || rules.fars.values().filter_map(|far| far.forwarding.as_ref());
+    let is_proxied = rules.pdu_type == PduSessionType::Ethernet
+        && forwarding().any(|forwarding| forwarding.proxying != Proxying::default());
+    links(rules).filter(move |_| is_proxied)
 }
 
 /// The addresses and routes that identify packets without a tunnel.

@@ -13,7 +13,11 @@ pub struct Limits {
     pub macs_per_session: usize,
     /// MAC addresses that all Ethernet sessions may have together.
     pub macs: usize,
-    /// Neighbour entries of Ethernet networks that are kept for proxying.
+    /// Neighbour entries for proxying that one Ethernet session may have.
+    pub neighbours_per_session: usize,
+    /// Neighbour entries for proxying that one Ethernet network may have, beside those of sessions.
+    pub neighbours_per_network: usize,
+    /// Neighbour entries for proxying in all.
     pub neighbours: usize,
     /// Packets that one session may buffer, unless a BAR suggests fewer.
     pub buffer_packets_per_session: usize,
@@ -57,6 +61,8 @@ impl Default for Limits {
             max_pdrs_per_session: 64,
             macs_per_session: 256,
             macs: 65_536,
+            neighbours_per_session: 256,
+            neighbours_per_network: 8192,
             neighbours: 16_384,
             buffer_packets_per_session: 256,
             buffer_octets_per_session: 1 << 20,

@@ -1,7 +1,8 @@
 //! ARP requests and Neighbour Solicitations that the UPF answers (TS 29.244 clause 5.13.3).
 //!
 //! The UPF learns an address only from the station that claims it: the sender of ARP, the source of a solicitation,
-//! the target of an advertisement. Requests for an unknown address are forwarded like any frame, and so are
+//! the target of an advertisement. It learns only in networks where a FAR of a session requests an answer, and from a
+//! UE only by frames that it answers or that the session's rules let pass. Requests for an unknown address are forwarded like any frame, and so are
 //! announcements and probes, which request nothing. Both sides receive answers as the requested station would send
 //! them.
 
@@ -14,7 +15,7 @@ use causeway_packet::{Arp, EtherType, Ethernet, MacAddr};
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use super::Frame;
-use super::neighbours::NeighbourKey;
+use super::neighbours::{NeighbourKey, NeighbourLimits};
 use crate::engine::SlowPath;
 use crate::route::DropWithError;
 
@@ -99,7 +100,8 @@ fn claimed_address(frame: &Frame<'_>) -> Option<IpAddr> {
 }
 
 impl SlowPath {
-    /// Records the claim of the sender of a frame. `frame` is as the network sees it.
+    /// Records the claim of the sender of a frame, if the UPF answers requests in its network. `frame` is as the
+    /// network sees it.
     pub(super) fn learn_neighbour(
         &mut self,
         now: Time,
@@ -107,9 +109,17 @@ impl SlowPath {
         frame: &Frame<'_>,
         session: Option<Seid>,
     ) {
+        if !self.index.is_proxied(network) {
+            return;
+        }
         if let Some(ip) = claimed_address(frame) {
             let place = NeighbourKey { network: network.clone(), vlans: frame.vlans(), ip };
-            self.neighbours.learn_neighbour(place, frame.ethernet.src, session, now, self.limits.neighbours);
+            let limits = NeighbourLimits {
+                of_session: self.limits.neighbours_per_session,
+                of_network: self.limits.neighbours_per_network,
+                in_all: self.limits.neighbours,
+            };
+            self.neighbours.learn_neighbour(place, frame.ethernet.src, session, now, limits);
         }
     }
 

@@ -28,20 +28,25 @@ impl SlowPath {
             let session = self.sessions.get(&seid).ok_or(DropReason::UnknownTeid)?;
             let arrived = ReceivedFrame { tunnel, network, is_session_wide: true, frame: &frame };
             let pdr = find_pdr(session, &arrived, self.shared.wall.at(now))?.clone();
-            if let Some((network, bytes)) = self.learn(now, seid, &pdr, &frame)? {
-                let outside = Frame::parse(&bytes)?;
-                self.learn_neighbour(now, &network, &outside, Some(seid));
-                if self.respond_to_ue(now, seid, &pdr, &network, &outside) {
-                    return Ok(Disposition::Consumed);
-                }
+            let learnt = self.learn(now, seid, &pdr, &frame)?;
+            let outside = match &learnt {
+                Some((network, bytes)) => Some((network, Frame::parse(bytes)?)),
+                None => None,
+            };
+            let is_answered = outside
+                .as_ref()
+                .is_some_and(|(network, outside)| self.respond_to_ue(now, seid, &pdr, network, outside));
+            let origin = PacketOrigin { tunnel, extensions, ..PacketOrigin::default() };
+            let disposition = match is_answered {
+                true => Disposition::Consumed,
+                false => self.receive_matched(now, seid, &pdr, &origin, bytes)?,
+            };
+            if let Some((network, outside)) = &outside
+                && (is_answered || disposition == Disposition::Forwarded)
+            {
+                self.learn_neighbour(now, network, outside, Some(seid));
             }
-            self.receive_matched(
-                now,
-                seid,
-                &pdr,
-                &PacketOrigin { tunnel, extensions, ..PacketOrigin::default() },
-                bytes,
-            )
+            Ok::<_, DropWithError>(disposition)
         };
         handle().unwrap_or_else(|refusal| Disposition::Dropped(refusal.reason))
     }

@@ -1,61 +1,11 @@
 //! What is said of a frame of an Ethernet session is what becomes of it.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
-use causeway_dataplane::{
-    Dataplane, Egress, EthernetNetwork, GtpuEndpoint, Ingress, PacketEngine, Plan, Topology,
-};
-use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, PduSessionType, RuleSet};
-use causeway_packet::gtpu::prefix;
+use causeway_dataplane::{Dataplane, Egress, PacketEngine, Plan};
 use causeway_slowpath::{Limits, SlowPath};
-use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid, Time};
+use causeway_types::{Seid, Time};
 
-const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
-
-type Mac = [u8; 6];
-
-fn lan() -> NetworkInstance {
-    NetworkInstance::new("lan")
-}
-
-/// An Ethernet session on the network, with a tunnel of its own in both directions.
-fn session(number: u32) -> RuleSet {
-    let tunnel =
-        |teid: u32, addr: Ipv4Addr| FTeid { teid: Teid::new(teid + number).unwrap(), addr: addr.into() };
-    let uplink = Pdi { tunnel: Some(tunnel(0x1000, UPF)), ..Pdi::new(Interface::Access) };
-    let downlink =
-        Pdi { network_instance: Some(lan()), whole_ethernet_session: true, ..Pdi::new(Interface::Core) };
-    let to_lan = Forwarding { network_instance: Some(lan()), ..Forwarding::to(Interface::Core) };
-    let to_gnb = Forwarding::into_tunnel(Interface::Access, tunnel(0x2000, GNB));
-    let removal = Some(HeaderRemoval::GTPU_IPV4);
-    let mut rules = RuleSet { pdu_type: PduSessionType::Ethernet, ..RuleSet::default() };
-    rules.pdrs.extend([
-        (PdrId(1), Pdr { removal, ..Pdr::new(PdrId(1), uplink, FarId(1)) }),
-        (PdrId(2), Pdr::new(PdrId(2), downlink, FarId(2))),
-    ]);
-    rules
-        .fars
-        .extend([(FarId(1), Far::forward(FarId(1), to_lan)), (FarId(2), Far::forward(FarId(2), to_gnb))]);
-    rules
-}
-
-fn frame(dst: Mac, src: Mac) -> Vec<u8> {
-    let mut octets = [&dst[..], &src[..], &[0x88, 0xb5]].concat();
-    octets.resize(80, 7);
-    octets
-}
-
-/// A frame in the tunnel of a session.
-fn tunnelled(number: u32, frame: &[u8]) -> (Ingress, Vec<u8>) {
-    let header = prefix::without_extensions(Teid::new(0x1000 + number).unwrap(), frame.len()).unwrap();
-    let peer = SocketAddr::new(GNB.into(), 2152);
-    (Ingress::Gtpu { local: IpAddr::V4(UPF), peer, tos: 0, hops: None }, [&header[..], frame].concat())
-}
-
-fn from_lan(frame: Vec<u8>) -> (Ingress, Vec<u8>) {
-    (Ingress::Ethernet { network: lan() }, frame)
-}
+use crate::common::ethernet::{frame, from_lan, session, tunnelled};
+use crate::common::{lan, topology};
 
 // Input:  two sessions of one network. Frames to a station before and after it has sent one, from another session with its
 //         address, to a group, returned by the network, between stations of one side, and malformed ones.
@@ -63,12 +13,7 @@ fn from_lan(frame: Vec<u8>) -> (Ingress, Vec<u8>) {
 //         a frame to the first station is for the first session alone.
 #[test]
 fn a_frame_becomes_what_is_said_of_it() {
-    let topology = Topology {
-        gtpu: vec![GtpuEndpoint::new(UPF.into())],
-        ethernet: vec![EthernetNetwork { instance: lan(), flood_unknown: false }],
-        ..Topology::default()
-    };
-    let mut plane = SlowPath::new(topology, Limits::default());
+    let mut plane = SlowPath::new(topology(), Limits::default());
     let now = Time::from_secs(1_700_000_000);
     for number in [1, 2] {
         plane.apply(now, &Plan::install(Seid(number.into()), session(number))).unwrap();

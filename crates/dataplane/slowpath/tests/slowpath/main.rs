@@ -4,6 +4,7 @@ mod buffer_memory;
 mod buffering;
 mod common;
 mod ethernet_explained;
+mod ethernet_neighbours;
 mod forwarding;
 mod invariants;
 mod matching;

@@ -1,6 +1,8 @@
 //! A slow path with one session, and packets for it.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod ethernet;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{
