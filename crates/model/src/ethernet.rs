@@ -55,6 +55,11 @@ impl MacRange {
         (first <= last).then_some(Self { first, last })
     }
 
+    /// The address, if it is only one.
+    pub fn single(&self) -> Option<MacAddr> {
+        (self.first == self.last).then_some(self.first)
+    }
+
     /// The address is one of them.
     pub fn contains(&self, mac: MacAddr) -> bool {
         (self.first..=self.last).contains(&mac)
@@ -137,5 +142,6 @@ mod tests {
         );
         assert!(MacRange::from(mac(3)).contains(mac(3)) && !MacRange::from(mac(3)).contains(mac(4)));
         assert_eq!(MacRange::new(mac(5), mac(4)), None);
+        assert_eq!([range, mac(3).into()].map(|range| range.single()), [None, Some(mac(3))]);
     }
 }

@@ -5,8 +5,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Bound;
 
 use causeway_collections::{PartitionedMap, SortedSet};
-use causeway_model::{PduSessionType, Proxying, RuleSet, UE_PREFIX_BITS, UeSide, upper_half};
-use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
+use causeway_model::{
+    EthernetFilter, Pdr, PduSessionType, Proxying, RuleSet, UE_PREFIX_BITS, UeSide, upper_half,
+};
+use causeway_types::{Direction, DualIp, FTeid, IpNet, Ipv6Net, MacAddr, NetworkInstance, Seid, Teid};
+
+use crate::session::direction_of;
 
 /// Finds sessions by tunnel and by UE address. Its content always follows the rules of the sessions.
 #[derive(Debug, Default)]
@@ -21,6 +25,9 @@ pub(crate) struct Index {
     lengths: [BTreeMap<u8, usize>; 2],
     remotes: PartitionedMap<(Teid, IpAddr), SortedSet<Seid>>,
     ethernet_networks: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
+    /// Those of `ethernet_networks` that may receive frames to stations that no session is known to have, by network
+    /// and destination; without a destination: to any.
+    unknown_stations: BTreeMap<(Option<NetworkInstance>, Option<MacAddr>), BTreeSet<Seid>>,
     /// Those of `ethernet_networks` with a FAR that requests proxying.
     proxied_networks: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
@@ -85,6 +92,9 @@ impl Index {
         for link in links(rules) {
             self.ethernet_networks.entry(link).or_default().insert(seid);
         }
+        for key in unknown_stations(rules) {
+            self.unknown_stations.entry(key).or_default().insert(seid);
+        }
     }
 
     fn remove_lookup_keys(&mut self, seid: Seid, rules: &RuleSet) {
@@ -108,6 +118,7 @@ impl Index {
             }
         }
         links(rules).for_each(|link| remove_member(&mut self.ethernet_networks, &link, seid));
+        unknown_stations(rules).for_each(|key| remove_member(&mut self.unknown_stations, &key, seid));
     }
 
     /// The session of a local tunnel.
@@ -138,6 +149,13 @@ impl Index {
         let of =
             |link: Option<NetworkInstance>| self.ethernet_networks.get(&link).into_iter().flatten().copied();
         of(Some(network.clone())).chain(of(None)).collect()
+    }
+
+    /// Those of them with a PDR that may match a frame to this station, which no session is known to have.
+    pub(crate) fn by_unknown_station(&self, network: &NetworkInstance, station: MacAddr) -> BTreeSet<Seid> {
+        let links = [Some(network.clone()), None];
+        let keys = links.into_iter().flat_map(|link| [(link.clone(), Some(station)), (link, None)]);
+        keys.filter_map(|key| self.unknown_stations.get(&key)).flatten().copied().collect()
     }
 
     /// A session that receives frames of the network has a FAR that requests proxying.
@@ -273,11 +291,38 @@ fn remote_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
         .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)))
 }
 
+/// The PDRs of an Ethernet session for frames of networks.
+fn frame_pdrs(rules: &RuleSet) -> impl Iterator<Item = &Pdr> {
+    let frames = (rules.pdu_type == PduSessionType::Ethernet).then(|| rules.pdrs.values());
+    frames.into_iter().flatten().filter(|pdr| pdr.pdi.tunnel.is_none())
+}
+
 /// The networks whose frames an Ethernet session receives; `None` is any.
 fn links(rules: &RuleSet) -> impl Iterator<Item = Option<NetworkInstance>> {
-    let is_ethernet = rules.pdu_type == PduSessionType::Ethernet;
-    let pdrs = rules.pdrs.values().filter(move |pdr| is_ethernet && pdr.pdi.tunnel.is_none());
-    pdrs.map(|pdr| pdr.pdi.network_instance.clone())
+    frame_pdrs(rules).map(|pdr| pdr.pdi.network_instance.clone())
+}
+
+/// The networks and destinations, `None` for any, of the frames to unknown stations that PDRs of an Ethernet session
+/// may match. ETHI does not match such frames.
+fn unknown_stations(rules: &RuleSet) -> impl Iterator<Item = (Option<NetworkInstance>, Option<MacAddr>)> {
+    let pdrs = frame_pdrs(rules).filter(|pdr| !pdr.pdi.whole_ethernet_session);
+    pdrs.flat_map(|pdr| {
+        destinations(pdr).into_iter().map(|station| (pdr.pdi.network_instance.clone(), station))
+    })
+}
+
+/// The destinations of the frames that a PDR matches. `None`: any, or a range.
+fn destinations(pdr: &Pdr) -> BTreeSet<Option<MacAddr>> {
+    let of_filter = |filter: &EthernetFilter| match filter.macs.is_empty() {
+        true => vec![None],
+        false => filter.macs.iter().map(|mac| mac.destination.and_then(|range| range.single())).collect(),
+    };
+    match direction_of(pdr) {
+        Direction::Downlink if !pdr.pdi.ethernet.is_empty() => {
+            pdr.pdi.ethernet.iter().flat_map(of_filter).collect()
+        }
+        _ => [None].into(),
+    }
 }
 
 /// The same networks, if a FAR of the session requests proxying.

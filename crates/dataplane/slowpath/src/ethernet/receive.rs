@@ -1,5 +1,7 @@
 //! Frames from tunnels and from data networks.
 
+use std::collections::BTreeSet;
+
 use causeway_dataplane::{Disposition, DropReason, Egress};
 use causeway_model::{ApplyAction, Pdr};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
@@ -149,12 +151,12 @@ impl SlowPath {
         let station = |mac| Station { network: network.clone(), vlans, mac };
         let sender = self.stations.owner(&station(frame.ethernet.src));
         let owner = self.stations.owner(&station(frame.ethernet.dst));
-        let others = || {
-            let sessions = self.index.by_ethernet_network(network);
-            sessions.into_iter().filter(|seid| Some(*seid) != sender).collect()
+        let others = |sessions: BTreeSet<Seid>| {
+            sessions.into_iter().filter(|seid| Some(*seid) != sender).collect::<Vec<_>>()
         };
+        let all = || others(self.index.by_ethernet_network(network));
         if frame.ethernet.dst.is_multicast() {
-            return Ok(Targets { sender, sessions: others(), is_session_wide: true, only_one: false });
+            return Ok(Targets { sender, sessions: all(), is_session_wide: true, only_one: false });
         }
         match owner {
             Some(_) if owner == sender => Err(DropReason::SameSide),
@@ -163,7 +165,11 @@ impl SlowPath {
             }
             None => {
                 let floods = self.topology.ethernet.iter().any(|n| n.instance == *network && n.flood_unknown);
-                Ok(Targets { sender, sessions: others(), is_session_wide: floods, only_one: !floods })
+                let sessions = match floods {
+                    true => all(),
+                    false => others(self.index.by_unknown_station(network, frame.ethernet.dst)),
+                };
+                Ok(Targets { sender, sessions, is_session_wide: floods, only_one: !floods })
             }
         }
     }

@@ -5,6 +5,7 @@ mod buffering;
 mod common;
 mod ethernet_explained;
 mod ethernet_neighbours;
+mod ethernet_unknown_stations;
 mod forwarding;
 mod invariants;
 mod matching;
