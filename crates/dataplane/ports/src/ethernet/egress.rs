@@ -8,7 +8,7 @@ use std::time::Instant;
 use causeway_packet::{EtherType, MacAddr};
 
 use super::neighbour_queue::{NeighbourQueue, Packet, QueueVerdict};
-use crate::netlink::{Link, NextHop, RouteMonitor, Table};
+use crate::netlink::{Link, Neighbour, NextHop, RouteMonitor, Table};
 use crate::{Counter, PortError};
 
 /// The maximum number of cached next hops.
@@ -69,6 +69,12 @@ impl Egress {
         self.known.clear();
         self.last = None;
         let Some(link) = self.watch.table().links.get(&self.link.index) else { return Ok(None) };
+        let (table, index, has_gone_down) = (self.watch.table(), self.link.index, self.link.up && !link.up);
+        // A link that goes down ends what was requested. A resolved neighbour that is lost again is requested at once.
+        self.waiting.requests.forget(|ip| {
+            let found = table.neighbours.lookup(index, ip);
+            has_gone_down || matches!(found, Some(Neighbour::Known { confirmed: true, .. }))
+        });
         self.mac = link.mac.unwrap_or(self.mac);
         self.link.clone_from(link);
         Ok(Some(true))
@@ -94,7 +100,9 @@ impl Egress {
             NextHop::NoRoute => NextHopAction::Drop(Counter::TxNoRoute),
             NextHop::Unknown(neighbour) | NextHop::Unreachable(neighbour) => NextHopAction::Queue(neighbour),
             NextHop::Known { mac, confirm } => {
-                if let Some(neighbour) = confirm {
+                if let Some(neighbour) = confirm
+                    && self.waiting.requests.admit(neighbour, Instant::now())
+                {
                     self.resolve(neighbour);
                 }
                 if self.known.len() < NEXT_HOP_CACHE_SIZE {
@@ -105,25 +113,35 @@ impl Egress {
         }
     }
 
-    /// Queues a packet until the kernel has resolved its neighbour. `false` when the queue is full.
-    pub(super) fn enqueue(&mut self, packet: Packet) -> bool {
-        if !self.waiting.has(packet.neighbour) {
-            self.resolve(packet.neighbour);
+    /// A packet may be queued until the kernel has resolved the neighbour. Asks the kernel, unless it was asked recently.
+    pub(super) fn may_queue(&mut self, neighbour: IpAddr, now: Instant) -> bool {
+        let found = self.watch.table().neighbours.lookup(self.link.index, neighbour);
+        let admission = self.waiting.admit(neighbour, found == Some(Neighbour::Unreachable), now);
+        if admission.asks {
+            self.resolve(neighbour);
         }
+        admission.queues
+    }
+
+    /// Queues a packet. `true` when the oldest one was dropped for it.
+    pub(super) fn enqueue(&mut self, packet: Packet) -> bool {
         self.waiting.push(packet)
     }
 
-    /// Packets whose neighbour was resolved, and the number of packets dropped because theirs was not.
+    /// After a change of the tables: packets whose neighbour was resolved, and the number of packets dropped because
+    /// theirs was not.
     pub(super) fn take_resolved(&mut self) -> (Vec<Packet>, u64) {
-        if self.waiting.is_empty() {
-            return (Vec::new(), 0);
-        }
         let (table, link) = (self.watch.table(), self.link.index);
-        self.waiting.release(Instant::now(), |packet| match table.next_hop(link, packet.dst) {
+        self.waiting.release(|packet| match table.next_hop(link, packet.dst) {
             NextHop::Known { .. } => QueueVerdict::Send,
             NextHop::Unknown(_) => QueueVerdict::Wait,
             NextHop::Unreachable(_) | NextHop::NoRoute => QueueVerdict::Drop,
         })
+    }
+
+    /// Drops the packets that were queued for too long. Returns their number.
+    pub(super) fn expire(&mut self) -> u64 {
+        if self.waiting.is_empty() { 0 } else { self.waiting.expire(Instant::now()) }
     }
 
     /// Without the privilege to resolve, the queued packets are dropped and counted in the end.

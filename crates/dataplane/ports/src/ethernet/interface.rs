@@ -67,12 +67,13 @@ impl<D: Device> EthernetInterface<D> {
         let changed = self.egress.refresh()?.ok_or_else(|| PortError::lost(&self.name, Errno::NODEV))?;
         if changed {
             self.device.link_changed();
+            let (released, dropped) = self.egress.take_resolved();
+            self.counters.add(Counter::NeighbourUnresolved, dropped);
+            for packet in released {
+                self.send_waiting(packet)?;
+            }
         }
-        let (released, dropped) = self.egress.take_resolved();
-        self.counters.add(Counter::NeighbourUnresolved, dropped);
-        for packet in released {
-            self.send_waiting(packet)?;
-        }
+        self.counters.add(Counter::NeighbourUnresolved, self.egress.expire());
         Ok(changed)
     }
 
@@ -124,13 +125,15 @@ impl<D: Device> EthernetInterface<D> {
     }
 
     fn enqueue(&mut self, out: &OutgoingPacket, neighbour: IpAddr, data: &[u8]) -> bool {
-        let (header, octets) = (out.outer.len(), [&out.outer, data].concat());
-        let kept =
-            self.egress.enqueue(Packet { dst: out.dst, neighbour, since: Instant::now(), header, octets });
-        if !kept {
-            self.counters.add(Counter::NeighbourUnresolved, 1);
+        let now = Instant::now();
+        let queues = self.egress.may_queue(neighbour, now);
+        let mut dropped = !queues;
+        if queues {
+            let (header, octets) = (out.outer.len(), [&out.outer, data].concat());
+            dropped = self.egress.enqueue(Packet { dst: out.dst, neighbour, since: now, header, octets });
         }
-        kept
+        self.counters.add(Counter::NeighbourUnresolved, dropped.into());
+        queues
     }
 
     fn send_waiting(&mut self, packet: Packet) -> Result<(), PortError> {

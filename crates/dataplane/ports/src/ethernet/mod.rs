@@ -8,6 +8,7 @@ mod interface;
 mod ip;
 mod neighbour_queue;
 pub(crate) mod receive_filter;
+mod recent_requests;
 
 pub(crate) use device::{ChecksumState, Device, Header, Received};
 pub(crate) use egress::Egress;
