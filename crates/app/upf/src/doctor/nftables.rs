@@ -437,7 +437,7 @@ mod tests {
     fn other_texts_are_no_rules() {
         assert!(Ruleset::parse(b"").is_none() && Ruleset::parse(b"{\"nftables\": 1}").is_none());
         let again = json!([{"jump": {"target": "more"}}]);
-        let rules = ruleset("forward", "accept", std::slice::from_ref(&again), std::slice::from_ref(&again));
+        let rules = ruleset("forward", "accept", slice::from_ref(&again), slice::from_ref(&again));
         assert_eq!(rules.drop_of(packets(true)), None);
     }
 }
