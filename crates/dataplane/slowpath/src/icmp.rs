@@ -8,13 +8,13 @@ use causeway_packet::UserPacket;
 use causeway_packet::icmp::{IcmpError, RouterAdvertisement, error_reply, is_router_solicitation};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
+use crate::application_detection::Detection;
 use crate::apply_far::qfi_marking;
 use crate::egress::EgressRoute;
 use crate::engine::SlowPath;
 use crate::marks::Marks;
-use crate::matching::matches_filters;
+use crate::matching::find_pdr_back;
 use crate::qos::check_gates;
-use crate::received::{PacketOrigin, ReceivedPacket};
 use crate::route::{DropWithError, fit};
 use crate::session::{Session, direction_of};
 
@@ -61,7 +61,7 @@ impl SlowPath {
             return None;
         }
         if came_by_tunnel {
-            self.send_to_source(seid, pdr, &reply)
+            self.send_to_source(now, seid, pdr, &reply)
         } else {
             self.send(Egress::Ip { network: instance }, reply);
             Some(())
@@ -99,23 +99,18 @@ impl SlowPath {
         {
             return false;
         }
-        self.send_to_source(seid, pdr, &reply).is_some()
+        self.send_to_source(now, seid, pdr, &reply).is_some()
     }
 
     /// Sends a packet of the UPF against the direction of the PDR: by the first rule of the other direction that
     /// matches it. It is no user traffic: it is neither metered nor counted. A closed gate drops it.
-    fn send_to_source(&mut self, seid: Seid, pdr: &Pdr, reply: &[u8]) -> Option<()> {
+    fn send_to_source(&mut self, now: Time, seid: Seid, pdr: &Pdr, reply: &[u8]) -> Option<()> {
         let session = self.sessions.get(&seid)?;
         let user = UserPacket::parse(reply).ok()?;
-        let arrival = ReceivedPacket { origin: PacketOrigin::default(), user };
-        let direction = direction_of(pdr);
-        let takes = |back: &&Pdr| {
-            back.pdi.source != Interface::CpFunction
-                && direction_of(back) != direction
-                && is_for(back, arrival.user.flow.dst)
-                && matches_filters(&back.pdi.filters, back, &arrival)
-        };
-        let back = session.pdrs_in_order().into_iter().find(takes)?;
+        let (applications, wall) = (&*self.applications, self.shared.wall.at(now));
+        let seen = session.detector.seen(&user.flow);
+        let detection = Detection { applications, seen, class: session.class.verdict };
+        let back = find_pdr_back(session, pdr, user, &detection, wall)?;
         let far = session.far_of(back.id).filter(|far| far.action == ApplyAction::Forward)?;
         let forwarding = far.forwarding.as_ref()?;
         check_gates(session, back, direction_of(back)).ok()?;
@@ -126,12 +121,6 @@ impl SlowPath {
         self.send_all(&egress, pieces);
         Some(())
     }
-}
-
-/// The rule may carry a packet to this address: it is the UE's, or on the UE's link.
-fn is_for(back: &Pdr, to: IpAddr) -> bool {
-    let on_link = matches!(to, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_multicast());
-    on_link || back.pdi.ue_side() == UeSide::Source || back.pdi.covers_ue(to)
 }
 
 /// The prefix of the session's UE.

@@ -16,6 +16,11 @@ pub(crate) fn is_unnumbered_ue(flow: &Flow) -> bool {
     (src.is_unspecified() || src.is_unicast_link_local()) && is_of_link(flow.dst)
 }
 
+/// An address of the link of a UE: of the UE, or of a group that it is in.
+pub(crate) fn is_on_link_of_ue(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_multicast())
+}
+
 fn is_of_link(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => ip.is_link_local(),

@@ -28,6 +28,9 @@ pub(crate) struct PacketOrigin {
     pub(crate) extensions: CarriedExtensions,
     /// The network it was received from; `None` where a GTP-U address serves every network.
     pub(crate) network: Option<NetworkInstance>,
+    /// The UPF sends it, as the router of the UE's link: it comes from no tunnel or network, and one end may be an address of that link, or of
+    /// the UPF, in place of the UE's.
+    pub(crate) is_own: bool,
 }
 
 impl PacketOrigin {
