@@ -25,7 +25,7 @@ macro_rules! reasons {
                 match self { $(Self::$name => concat!($($doc,)*).trim_ascii(),)* }
             }
 
-            /// What an operator can do about it.
+            /// What an operator can do about it, whatever the configuration.
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$name => $remedy,)* }
             }
@@ -113,7 +113,7 @@ reasons! {
     NoEgress = "no_egress", "Add the network instance to upf.session, or an address of that family: the SMF names a network that is not configured.",
     /// The packet belongs to the UE's link, which ends at the UPF: neighbour discovery, DHCPv6 and other link-local
     /// packets that no rule forwards to the SMF.
-    LinkLocal = "link_local", "Harmless: UEs send these on every link. Set upf.routing.router_advertisement to answer Router Solicitations.",
+    LinkLocal = "link_local", "Harmless: UEs send these on every link. With upf.routing.router_advertisement the UPF answers Router Solicitations.",
     /// The TTL or Hop Limit of the packet expired; the sender is sent an ICMP Time Exceeded.
     TtlExpired = "ttl_expired", "Expected for traceroute. In large numbers look for a routing loop on N6.",
     /// The outer TTL or Hop Limit of a packet that is relayed from one tunnel into another expired: a loop over several
@@ -135,6 +135,18 @@ reasons! {
     ExternalMemory = "external_memory", "With upf.dataplane xplane look at the memory server and the network to it: its log, its restarts, and lost packets of UDP port 4791. With upf.cold_storage look at the disk: the log names the error.",
 }
 
+impl DropReason {
+    /// The same with this setting of `upf.routing.router_advertisement`.
+    pub const fn remedy_with(self, router_advertisement: bool) -> &'static str {
+        match self {
+            Self::LinkLocal if router_advertisement => {
+                "Harmless: UEs send these on every link. A Router Solicitation among them was not answered: the session has no IPv6 prefix, or no PDR and FAR that forward to the UE now."
+            }
+            _ => self.remedy(),
+        }
+    }
+}
+
 impl fmt::Display for DropReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.label())
@@ -153,12 +165,23 @@ mod tests {
         assert_eq!(labels.len(), DropReason::ALL.len());
     }
 
+    // Input:  packets of the link that are dropped, with Router Advertisements and without.
+    // Output: the setting is named only where it is not set.
+    #[test]
+    fn a_setting_that_is_set_is_no_remedy() {
+        let names = |advertises| {
+            DropReason::LinkLocal.remedy_with(advertises).contains("upf.routing.router_advertisement")
+        };
+        assert_eq!([false, true].map(names), [true, false]);
+        assert_eq!(DropReason::TooBig.remedy_with(true), DropReason::TooBig.remedy());
+    }
+
     // Input:  every reason.
     // Output: a meaning and a remedy of whole sentences, without marks of Rust documentation.
     #[test]
     fn every_reason_is_explained() {
         for reason in DropReason::ALL {
-            for text in [reason.meaning(), reason.remedy()] {
+            for text in [reason.meaning(), reason.remedy(), reason.remedy_with(true)] {
                 assert!(text.ends_with('.') && text.len() > 20, "{reason}: {text}");
                 assert!(!text.contains("[`") && !text.contains("  "), "{reason}: {text}");
             }

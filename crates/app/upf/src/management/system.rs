@@ -214,11 +214,12 @@ fn interface(port: &PortCounters, networks: &BTreeMap<String, Vec<String>>) -> I
 pub(super) async fn drops(State(management): Shared) -> Result<Json<Drops>, Refusal> {
     let snapshots = management.snapshots().await?;
     let counters = snapshots.iter().fold(Snapshot::default(), Snapshot::with).counters;
+    let advertises = management.upf().routing.router_advertisement;
     let drops = DropReason::ALL.iter().map(|reason| DropView {
         reason: reason.label().into(),
         count: counters.dropped(*reason),
         meaning: reason.meaning().into(),
-        remedy: reason.remedy().into(),
+        remedy: reason.remedy_with(advertises).into(),
     });
     Ok(Json(Drops { drops: drops.collect() }))
 }
