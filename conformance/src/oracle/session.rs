@@ -409,7 +409,8 @@ impl Session {
         }
         let mut sent = Vec::new();
         let mut expired = false;
-        for pdr in &pdrs {
+        let wall = node.clock.at(now);
+        for pdr in pdrs.iter().filter(|pdr| pdr.is_active(wall)) {
             let Some(far) = self.rules.fars.get(&pdr.far) else { continue };
             match node.surroundings(&self.rules).relayed_end_marker(pdr, far, outer) {
                 Ok(marker) => sent.extend(marker.filter(|marker| !sent.contains(marker))),

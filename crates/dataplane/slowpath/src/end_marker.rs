@@ -6,7 +6,7 @@ use std::num::NonZeroU8;
 use causeway_dataplane::{Disposition, DropReason, Egress, Topology, hops_of_relayed};
 use causeway_model::{ApplyAction, Far, Forwarding};
 use causeway_packet::gtpu::{Extension, Packet, PduSession, Repr};
-use causeway_types::{FTeid, Qfi, Teid, Time};
+use causeway_types::{FTeid, Qfi, Teid, Time, WallTime};
 
 use crate::egress::{container, to_tunnel};
 use crate::engine::SlowPath;
@@ -39,7 +39,7 @@ impl SlowPath {
         let Some(session) = self.sessions.get(&seid) else {
             return Disposition::Dropped(DropReason::UnknownTeid);
         };
-        let markers = next_tunnels(session, teid, local, qfi)
+        let markers = next_tunnels(session, teid, local, qfi, self.shared.wall.at(now))
             .into_iter()
             .filter_map(|(tunnel, qfi, forwarding)| {
                 let container = container(forwarding.destination, &Marks { qfi, ..Marks::default() });
@@ -75,10 +75,12 @@ fn next_tunnels(
     teid: Teid,
     local: IpAddr,
     qfi: Option<Qfi>,
+    now: WallTime,
 ) -> Vec<(FTeid, Option<Qfi>, &Forwarding)> {
     let out_of = |tunnel: FTeid| tunnel.teid == teid && tunnel.addr.contains(local);
     let mut next = Vec::new();
-    for pdr in session.rules.pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_some_and(out_of)) {
+    let active = session.rules.pdrs.values().filter(|pdr| pdr.is_active(now));
+    for pdr in active.filter(|pdr| pdr.pdi.tunnel.is_some_and(out_of)) {
         let about = qfi.is_none_or(|qfi| pdr.pdi.qfis.is_empty() || pdr.pdi.qfis.contains(qfi));
         let kept = qfi.filter(|_| !pdr.removal.is_some_and(|removal| removal.deletes_container));
         let far = session.rules.fars.get(&pdr.far).filter(|far| about && far.action == ApplyAction::Forward);
