@@ -56,6 +56,7 @@ mod buffer;
 mod buffering;
 mod buffering_duration;
 mod carried_extensions;
+mod correlated;
 mod downlink_notification;
 mod drain;
 mod drops;

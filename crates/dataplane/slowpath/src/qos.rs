@@ -12,6 +12,7 @@ use causeway_types::{Direction, QerId, SNssai, Seid, Span, Time, WallClock};
 
 use crate::apply_far::Matched;
 use crate::bucket::Bucket;
+use crate::correlated::Correlated;
 use crate::enforcer::QerState;
 use crate::lazy::Lazy;
 use crate::meter::Colour;
@@ -20,19 +21,13 @@ use crate::session::Session;
 /// State that sessions share: of correlated QERs, of slices, and the wall clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedLimits {
-    correlated: BTreeMap<Correlation, CorrelatedQer>,
+    /// One state for the QERs of several sessions.
+    correlated: Correlated<Correlation, QerState>,
     slices: BTreeMap<(SNssai, Direction), Bucket>,
     /// The burst of rates without an averaging window.
     burst: Span,
     /// Converts the times that SMFs send.
     pub(crate) wall: WallClock,
-}
-
-/// One state for the QERs of several sessions.
-#[derive(Clone, Debug)]
-struct CorrelatedQer {
-    users: BTreeSet<(Seid, QerId)>,
-    enforcer: QerState,
 }
 
 /// The location of the state of a QER.
@@ -53,7 +48,7 @@ impl SharedLimits {
                 }
             }
         }
-        Self { correlated: BTreeMap::new(), slices, burst, wall: WallClock::default() }
+        Self { correlated: Correlated::default(), slices, burst, wall: WallClock::default() }
     }
 
     /// Follows other rates of the slices.
@@ -96,26 +91,17 @@ impl SharedLimits {
     pub(crate) fn update(&mut self, session: Seid, old: &RuleSet, new: &RuleSet, now: Time) {
         for qer in new.qers.values().filter(|qer| old.qers.get(&qer.id) != Some(qer)) {
             let Some(correlation) = &qer.correlation else { continue };
-            let user = (session, qer.id);
-            match self.correlated.get_mut(correlation) {
-                Some(correlated) => {
-                    correlated.users.insert(user);
-                    correlated.enforcer.update(qer, self.burst, now);
-                }
-                None => {
-                    let enforcer = QerState::new(qer, self.burst, now);
-                    let correlated = CorrelatedQer { users: [user].into(), enforcer };
-                    self.correlated.insert(correlation.clone(), correlated);
-                }
-            }
+            let burst = self.burst;
+            let update = |enforcer: &mut QerState| enforcer.update(qer, burst, now);
+            let create = || QerState::new(qer, burst, now);
+            self.correlated.join(correlation, (session, qer.id), update, create);
         }
         for qer in old.qers.values() {
             let Some(correlation) = &qer.correlation else { continue };
             let stays = new.qers.get(&qer.id).is_some_and(|new| new.correlation == qer.correlation);
-            if !stays && let Some(correlated) = self.correlated.get_mut(correlation) {
-                correlated.users.remove(&(session, qer.id));
+            if !stays {
+                self.correlated.leave(correlation, (session, qer.id));
             }
-            self.correlated.retain(|key, correlated| key != correlation || !correlated.users.is_empty());
         }
     }
 
@@ -127,9 +113,7 @@ impl SharedLimits {
         inspect: impl FnOnce(&QerState) -> R,
     ) -> Option<R> {
         match &qer.correlation {
-            Some(correlation) => {
-                self.correlated.get(correlation).map(|correlated| inspect(&correlated.enforcer))
-            }
+            Some(correlation) => self.correlated.get(correlation).map(inspect),
             None => {
                 let enforcer = session.enforcers.get(&qer.id)?;
                 Some(enforcer.inspect(|begin| QerState::new(qer, self.burst, begin), inspect))
@@ -143,9 +127,7 @@ impl SharedLimits {
                 let (enforcer, qer) = (session.enforcers.get_mut(id)?, session.rules.qers.get(id)?);
                 Some(enforcer.get_or_create(|begin| QerState::new(qer, self.burst, begin)))
             }
-            QerScope::Shared(correlation) => {
-                self.correlated.get_mut(correlation).map(|correlated| &mut correlated.enforcer)
-            }
+            QerScope::Shared(correlation) => self.correlated.get_mut(correlation),
         }
     }
 }
