@@ -67,11 +67,14 @@ impl Surroundings<'_> {
         self.send(pdr, packet, &Destination::of(forwarding))
     }
 
-    /// A copy of the packet. It has no influence on the packet itself: one that cannot be sent is left out.
-    pub(crate) fn copy(&self, pdr: &Pdr, copy: &Duplicate, packet: &Packet) -> Sent {
+    /// A copy of the packet. It has no influence on the packet itself.
+    ///
+    /// # Errors
+    /// [`DropReason`]: it cannot be sent.
+    pub(crate) fn copy(&self, pdr: &Pdr, copy: &Duplicate, packet: &Packet) -> Result<Sent, DropReason> {
         let (side, outer) = (copy.destination, copy.outer);
         let destination = Destination { side, outer, network: None, marking: None, is_copy: true };
-        self.send(pdr, packet, &destination).unwrap_or_default()
+        self.send(pdr, packet, &destination)
     }
 
     fn send(&self, pdr: &Pdr, packet: &Packet, to: &Destination<'_>) -> Result<Sent, DropReason> {

@@ -226,8 +226,13 @@ impl Session {
     /// Sends the copies of a packet, if the FAR duplicates.
     fn copy(&self, node: &mut Node, visit: Visit<'_>, far: &Far) {
         for copy in far.duplicates.iter().filter(|_| far.duplicate) {
-            let sent = node.surroundings(&self.rules).copy(visit.pdr, copy, visit.packet);
-            node.transmit(sent);
+            match node.surroundings(&self.rules).copy(visit.pdr, copy, visit.packet) {
+                Ok(sent) => node.transmit(sent),
+                Err(reason) => {
+                    node.counters.copies += 1;
+                    node.counters.count_drop(reason);
+                }
+            }
         }
     }
 

@@ -52,7 +52,8 @@ pub struct Counters {
     pub ip_sent: TrafficCounter,
     /// Frames sent to Ethernet data networks, proxied ARP and ND responses included.
     pub ethernet_sent: TrafficCounter,
-    /// Copies of frames for further sessions, the first session of each frame excluded.
+    /// Copies of frames for further sessions, the first session of each frame excluded; and copies that FARs request (DUPL) and that were
+    /// dropped.
     pub copies: u64,
     /// Received packets that were forwarded, immediately or from the buffer.
     pub forwarded: u64,

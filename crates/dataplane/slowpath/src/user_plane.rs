@@ -120,7 +120,15 @@ impl SlowPath {
             }
             Err(drop) => Err(drop),
         };
-        copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));
+        for copy in copies {
+            match copy {
+                Ok((egress, pieces)) => self.send_all(&egress, pieces),
+                Err(reason) => {
+                    self.counters.copies += 1;
+                    self.counters.count_drop(reason);
+                }
+            }
+        }
         if disposition.is_err() {
             self.count_dropped(now, seid, pdr.id, packet.len());
         }

@@ -64,7 +64,7 @@ metrics! {
     SENT_OCTETS: Counter "causeway_sent_octets" ["side"] "octets",
         "Octets sent, counted from the GTP-U header, the IP header or the frame's first address";
     COPIED_PACKETS: Counter "causeway_copied_packets" [] "packets",
-        "Additional copies of frames sent to more than one session";
+        "Additional copies of frames sent to more than one session, and dropped copies of packets that FARs request";
     FORWARDED_PACKETS: Counter "causeway_forwarded_packets" [] "packets", "Packets received and forwarded";
     CONSUMED_PACKETS: Counter "causeway_consumed_packets" [] "packets", "Signalling packets consumed";
     BUFFERED_PACKETS: Gauge "causeway_buffered_packets" [] "packets", "Packets buffered for idle UEs";
