@@ -59,6 +59,7 @@ fn exposition() -> Exposition {
             count: 6,
         }],
         latencies: vec![("session_deletion_request".into(), latency)],
+        refused_datagrams: [("N4", 0), ("N3", 4)],
         ..N4Status::default()
     };
     let pauses = (0..3).map(|_| Arc::default()).collect();
@@ -98,6 +99,8 @@ fn every_figure_is_there_from_the_start() {
             "causeway_application_class_changes_total 18",
             "causeway_application_class_changes_unsaid_total 2",
             "causeway_switch_events_total{event=\"lost_frames\"} 4",
+            "causeway_refused_datagrams_total{interface=\"n4\"} 0",
+            "causeway_refused_datagrams_total{interface=\"n3\"} 4",
             "causeway_worker_packets_total{worker=\"0\"} 1",
             "causeway_worker_handed_packets_total{worker=\"1\"} 7",
             "causeway_worker_sessions{worker=\"1\"} 0",
