@@ -44,6 +44,7 @@ impl FastPath {
         }
         let since = self.can_learn_from(now, plan);
         self.activate_affected(now, plan)?;
+        self.expire_before(now, |_| vec![plan.session]);
         let applied =
             if self.hand_over(now, plan) { Ok(Applied::default()) } else { self.apply_active(now, plan) };
         if applied.is_ok() {

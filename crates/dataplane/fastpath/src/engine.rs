@@ -8,7 +8,7 @@ use causeway_dataplane::{
     Counters, Dataplane, Disposition, DropReason, Egress, Explanation, Ingress, PacketEngine, Topology,
     Transmit,
 };
-use causeway_slowpath::{Limits, SlowPath};
+use causeway_slowpath::{ExpiringSessions, Limits, SlowPath};
 use causeway_types::{Seid, Time};
 
 use crate::batch::state::BatchScratch;
@@ -71,6 +71,10 @@ pub struct FastPath {
     pub(crate) outdated: OutdatedSessions,
     /// The entries of the transmit queue that were looked at: [`crate::heavy_hitters`].
     pub(crate) observed_entries: usize,
+    /// Timers of sessions expire on request alone.
+    pub(crate) leaves_timers: bool,
+    /// Timers were due that the last call of [`FastPath::expire`] left to the next one.
+    pub(crate) has_late_timers: bool,
 }
 
 impl FastPath {
@@ -81,8 +85,11 @@ impl FastPath {
     pub fn new(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
         start_prefault_thread();
         let blocks = limits.max_sessions.saturating_mul(BLOCKS_PER_SESSION).min(FILTER_BLOCKS);
+        let mut slow_path = SlowPath::new(topology.clone(), limits);
+        // Flow entries of the session are settled before.
+        slow_path.leave_timers();
         Ok(Self {
-            slow_path: SlowPath::new(topology.clone(), limits),
+            slow_path,
             topology_index: TopologyIndex::new(&topology),
             table: FlowTable::new(&topology, limits.max_sessions)?,
             topology,
@@ -107,6 +114,8 @@ impl FastPath {
             stale_classes: BTreeMap::new(),
             outdated: OutdatedSessions::default(),
             observed_entries: 0,
+            leaves_timers: false,
+            has_late_timers: false,
         })
     }
 
@@ -126,24 +135,57 @@ impl FastPath {
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
     }
 
-    /// Expires timers that are due.
+    /// Expires timers that are due, those of [`SESSIONS_AT_A_TIME`](causeway_slowpath::SESSIONS_AT_A_TIME) sessions at most.
     pub(crate) fn expire(&mut self, now: Time) {
         if !self.stale_classes.is_empty() {
             self.insert_sessions_with_class(now);
         }
-        let loaded = if self.slow_path.are_some_away() { self.load_due(now) } else { Vec::new() };
-        while let Some(seid) = self.slow_path.expired_session(now) {
-            let class = self.slow_path.measures_classes().then(|| self.slow_path.class_of(seid));
-            self.settle_lease(seid);
-            self.slow_path.expire_one(now);
-            if class.is_some_and(|class| class != self.slow_path.class_of(seid)) {
-                self.compile_again(seid, now);
-            }
-            self.grant_lease(seid, now);
-        }
+        let loads = self.slow_path.are_some_away() && !self.has_late_timers;
+        let loaded = if loads { self.load_due(now) } else { Vec::new() };
+        self.expire_some(now);
         if !loaded.is_empty() {
             self.move_back(now, loaded);
         }
+    }
+
+    fn expire_some(&mut self, now: Time) {
+        if self.leaves_timers {
+            return;
+        }
+        let mut sessions = ExpiringSessions::default();
+        while let Some(seid) = self.slow_path.expired_session(now) {
+            if !sessions.admits(seid) {
+                self.has_late_timers = true;
+                return;
+            }
+            self.expire_with(now, seid, |slow_path| slow_path.expire_one(now));
+        }
+        self.has_late_timers = false;
+    }
+
+    /// Before a packet or a plan of these sessions: expires their timers that are due, and others as [`FastPath::expire`] does unless that
+    /// has left some.
+    pub(crate) fn expire_before(&mut self, now: Time, seids: impl FnOnce(&SlowPath) -> Vec<Seid>) {
+        if !self.has_late_timers {
+            self.expire_some(now);
+        }
+        if self.has_late_timers {
+            for seid in seids(&self.slow_path) {
+                while self.expire_with(now, seid, |slow_path| slow_path.expire_one_of(now, seid)) {}
+            }
+        }
+    }
+
+    /// Expires a timer of a session, which has all counts of its flow entries then.
+    fn expire_with(&mut self, now: Time, seid: Seid, expire: impl FnOnce(&mut SlowPath) -> bool) -> bool {
+        let class = self.slow_path.measures_classes().then(|| self.slow_path.class_of(seid));
+        self.settle_lease(seid);
+        let has_expired = expire(&mut self.slow_path);
+        if class.is_some_and(|class| class != self.slow_path.class_of(seid)) {
+            self.compile_again(seid, now);
+        }
+        self.grant_lease(seid, now);
+        has_expired
     }
 
     /// Processes a packet in the slow path.
@@ -162,6 +204,7 @@ impl FastPath {
                 return held.unwrap_or_else(|| self.drop_unreadable(now, ingress, packet));
             }
         }
+        self.expire_before(now, |slow_path| slow_path.sessions_for_any(ingress, packet));
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
         let disposition = self.slow_path.process(now, ingress, packet, out);
@@ -205,6 +248,7 @@ impl FastPath {
         let mut cold = dormant.clone();
         cold.retain(|seid| self.dormant.cold_slot(*seid).is_some());
         dormant.into_iter().try_for_each(|seid| self.activate(seid, now)).ok()?;
+        self.expire_before(now, |slow_path| slow_path.sessions_for_any(ingress, packet));
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
         let explanation = self.slow_path.explain(now, ingress, packet);

@@ -73,6 +73,11 @@ impl ClassPairs {
         }
     }
 
+    /// When the window of a session ends.
+    pub(crate) fn window_end(&self, class: SessionClass) -> Option<Time> {
+        self.pairs.get(class.pair? as usize)?.end
+    }
+
     /// What is known of a session has changed.
     fn count(&mut self, before: SessionClass, after: SessionClass) {
         for (class, by) in [(before, -1), (after, 1)] {

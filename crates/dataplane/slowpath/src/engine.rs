@@ -72,6 +72,8 @@ pub struct SlowPath {
     pub(crate) heavy_hitters: Option<Box<HeavyFlows>>,
     /// Timers of sessions expire on request alone.
     pub(crate) leaves_timers: bool,
+    /// Timers were due that the last call left to the next one.
+    pub(crate) has_late_timers: bool,
 }
 
 impl SlowPath {
@@ -103,6 +105,7 @@ impl SlowPath {
             transmit_queue: VecDeque::new(),
             heavy_hitters: None,
             leaves_timers: false,
+            has_late_timers: false,
         }
     }
 
@@ -175,6 +178,7 @@ impl Dataplane for SlowPath {
 
     fn submit(&mut self, now: Time, _id: PlanId, plan: &Plan) -> PollApplied {
         self.expire(now);
+        self.expire_late(now, |_| vec![plan.session]);
         if let Some(session) = plan.change.installed() {
             self.forget_drops_of(plan.session, session);
         }
@@ -271,6 +275,7 @@ impl PacketEngine for SlowPath {
         out: &mut dyn Transmit,
     ) -> Disposition {
         self.expire(now);
+        self.expire_late(now, |plane| plane.sessions_for_any(ingress, packet));
         let disposition = self.receive(now, ingress, packet);
         self.flush(out);
         disposition

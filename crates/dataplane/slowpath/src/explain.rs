@@ -120,6 +120,7 @@ impl SlowPath {
             transmit_queue: VecDeque::new(),
             heavy_hitters: None,
             leaves_timers: self.leaves_timers,
+            has_late_timers: false,
         }
     }
 

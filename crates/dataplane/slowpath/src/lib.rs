@@ -107,3 +107,4 @@ pub use heavy_hitters::{HeavyFlows, five_tuple};
 pub use limits::{Limits, WhenFull};
 pub use n6::inside_n6_tunnel;
 pub use paths::path_of;
+pub use timers::{ExpiringSessions, SESSIONS_AT_A_TIME};

@@ -2,13 +2,28 @@
 
 use std::collections::BTreeSet;
 
+use arrayvec::ArrayVec;
 use causeway_types::{BarId, Seid, Time, UrrId, WallClock, WallTime};
 
 use crate::buffering_duration::ExtendedUntil;
 use crate::engine::SlowPath;
 use crate::inactivity::Inactivity;
-use crate::measure::Measurement;
 use crate::session::Session;
+
+/// Sessions whose timers expire in one call, at most: packets wait meanwhile. Many sessions may have one at the same time, such as the
+/// monitoring time of a change of tariff. Those of the others are due in the next call, at once.
+pub const SESSIONS_AT_A_TIME: usize = 64;
+
+/// The sessions whose timers expire in one call.
+#[derive(Debug, Default)]
+pub struct ExpiringSessions(ArrayVec<Seid, SESSIONS_AT_A_TIME>);
+
+impl ExpiringSessions {
+    /// Timers of this session may expire in this call, too.
+    pub fn admits(&mut self, seid: Seid) -> bool {
+        self.0.contains(&seid) || self.0.try_push(seid).is_ok()
+    }
+}
 
 /// The timers of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -115,24 +130,34 @@ impl Timers {
 
     #[inline(never)]
     fn forget_some(&mut self, seid: Seid, session: &Session) {
-        for (id, measurement) in session.measurements.iter() {
-            let set = measurement.get().map_or((None, None), Measurement::timers_set);
-            self.forget_urr(seid, *id, set);
+        steady_of(session).for_each(|(at, timer)| self.remove(at, seid, timer));
+        for (at, id) in monitoring_of(session) {
+            self.wall.remove(&(at, seid, id));
         }
-        for (bar, extended) in session.extended.iter() {
-            if let Some(ExtendedUntil::Time(at)) = extended.until {
-                self.remove(at, seid, Timer::ExtendedBuffering(*bar));
-            }
-        }
-        let inactivity = session.inactivity.as_ref().and_then(Inactivity::timer_set);
-        let SessionTimers { notification, buffer_time, mac_inactivity } = session.timers;
-        for (at, timer) in [
-            (inactivity, Timer::Inactivity),
-            (notification, Timer::Notification),
-            (buffer_time, Timer::BufferTime),
-            (mac_inactivity, Timer::MacInactivity),
-        ] {
-            at.into_iter().for_each(|at| self.remove(at, seid, timer));
+    }
+
+    /// Removes the next timer of a session that is due, without a look at those of others. `class`: the end of its window, if its application
+    /// class is measured.
+    fn expire_of_session(
+        &mut self,
+        now: Time,
+        (seid, session): (Seid, &Session),
+        class: Option<Time>,
+        clock: WallClock,
+    ) -> Option<(Time, Seid, Timer)> {
+        let class = class.map(|at| (at, Timer::Class));
+        let wall = monitoring_of(session).map(|(at, id)| (clock.reaches(at), Timer::Monitoring(at, id)));
+        let all = steady_of(session).chain(class).chain(wall);
+        let due = all.filter(|(at, _)| *at <= now).map(|(at, timer)| (at, seid, timer));
+        let first = due.filter(|one| self.has(one)).min()?;
+        self.take(&first);
+        Some(first)
+    }
+
+    fn has(&self, one: &(Time, Seid, Timer)) -> bool {
+        match one {
+            (_, session, Timer::Monitoring(at, urr)) => self.wall.contains(&(*at, *session, *urr)),
+            steady => self.steady.contains(steady),
         }
     }
 
@@ -272,11 +297,70 @@ impl Timers {
     }
 }
 
+/// The timers that a session has set, but for its monitoring times and its application class.
+fn steady_of(session: &Session) -> impl Iterator<Item = (Time, Timer)> {
+    let usage = session
+        .measurements
+        .iter()
+        .filter_map(|(id, measurement)| Some((measurement.get()?.timers_set().0?, Timer::Usage(*id))));
+    let extended = session.extended.iter().filter_map(|(bar, extended)| match extended.until {
+        Some(ExtendedUntil::Time(at)) => Some((at, Timer::ExtendedBuffering(*bar))),
+        _ => None,
+    });
+    let inactivity = session.inactivity.as_ref().and_then(Inactivity::timer_set);
+    let SessionTimers { notification, buffer_time, mac_inactivity } = session.timers;
+    let own = [
+        (inactivity, Timer::Inactivity),
+        (notification, Timer::Notification),
+        (buffer_time, Timer::BufferTime),
+        (mac_inactivity, Timer::MacInactivity),
+    ];
+    usage.chain(extended).chain(own.into_iter().filter_map(|(at, timer)| Some((at?, timer))))
+}
+
+/// The monitoring times for which a session has set timers.
+fn monitoring_of(session: &Session) -> impl Iterator<Item = (WallTime, UrrId)> {
+    let measurements = session.measurements.iter();
+    measurements.filter_map(|(id, measurement)| Some((measurement.get()?.timers_set().1?, *id)))
+}
+
 impl SlowPath {
-    /// Expires the timers that are due, in their order.
+    /// Expires timers that are due, in their order: those of [`SESSIONS_AT_A_TIME`] sessions at most.
     #[inline]
     pub(crate) fn expire(&mut self, now: Time) {
-        while self.expired_session(now).is_some() && self.expire_one(now) {}
+        if self.leaves_timers {
+            return;
+        }
+        let mut sessions = ExpiringSessions::default();
+        while let Some(seid) = self.expired_session(now) {
+            if !sessions.admits(seid) {
+                self.has_late_timers = true;
+                return;
+            }
+            self.expire_one(now);
+        }
+        self.has_late_timers = false;
+    }
+
+    /// Expires the timers of these sessions that are due, if [`SlowPath::expire`] has left some: a packet or a plan of a session comes behind
+    /// its timers.
+    pub(crate) fn expire_late(&mut self, now: Time, seids: impl FnOnce(&Self) -> Vec<Seid>) {
+        if self.has_late_timers {
+            for seid in seids(self) {
+                while self.expire_one_of(now, seid) {}
+            }
+        }
+    }
+
+    /// Expires the first timer of a session that is due; `false` when none is.
+    pub fn expire_one_of(&mut self, now: Time, seid: Seid) -> bool {
+        let Some(session) = self.sessions.get(&seid) else { return false };
+        let (class, wall) = (self.class_pairs.window_end(session.class), self.shared.wall);
+        let Some((at, seid, timer)) = self.timers.expire_of_session(now, (seid, session), class, wall) else {
+            return false;
+        };
+        self.act_on_timer(at, seid, timer);
+        true
     }
 
     /// Expires the first timer that is due; `false` when none is.
@@ -432,5 +516,38 @@ mod tests {
         assert_eq!(apply(&mut plane, 1003, vec![put(), extend(BufferingDuration::For(DAY))]), 1);
         plane.apply(at(1004), &Plan::removal(SESSION)).unwrap();
         assert_eq!(plane.timers.len(), 0);
+    }
+
+    // Input:  two hundred sessions whose reports are due at the same time; a plan for one of the last of them then.
+    // Output: each step makes 64 reports at most, and the next step is due at once; the plan comes behind the report of its session.
+    #[test]
+    fn timers_that_many_sessions_share_expire_some_at_a_time() {
+        let mut plane = plane();
+        let method = MeasurementMethod { volume: true, ..Default::default() };
+        for seid in 1..=200 {
+            let urr =
+                Urr { period: Some(DAY), triggers: ReportingTriggers::PERIO, ..Urr::new(UrrId(1), method) };
+            plane.apply(at(0), &Plan::install(Seid(seid), RuleSet::default())).unwrap();
+            plane.apply(at(0), &Plan::update(Seid(seid), vec![Op::PutUrr(urr.into())])).unwrap();
+        }
+        let due = at(0) + DAY;
+        let reported = |plane: &mut SlowPath| {
+            let events = std::iter::from_fn(|| plane.poll_event());
+            let sessions = events.map(|event| match event {
+                Event::Usage { session, .. } => session.0,
+                other => panic!("{other:?}"),
+            });
+            sessions.collect::<Vec<_>>()
+        };
+        plane.apply(due, &Plan::update(Seid(190), vec![Op::RemoveUrr(UrrId(1))])).unwrap();
+        let first: Vec<_> = (1..=64).chain([190]).collect();
+        assert_eq!(reported(&mut plane), first);
+        let mut steps = Vec::new();
+        while plane.next_deadline().is_some_and(|next| next <= due) {
+            plane.advance(due);
+            steps.push(reported(&mut plane));
+        }
+        let of = |seids: std::ops::RangeInclusive<u64>| seids.filter(|seid| *seid != 190).collect::<Vec<_>>();
+        assert_eq!(steps, [of(65..=128), of(129..=193), of(194..=200)]);
     }
 }

@@ -31,7 +31,7 @@ impl FastPath {
 
 impl Software for FastPath {
     fn leave_timers(&mut self) {
-        self.slow_path.leave_timers();
+        self.leaves_timers = true;
     }
 
     fn preview_plan(&mut self, now: Time, plan: &Plan) -> Result<PlanPreview, ApplyError> {

@@ -190,7 +190,7 @@ impl Software for SlowPath {
 }
 
 impl SlowPath {
-    /// From now on timers of sessions expire by [`SlowPath::expire_session`] alone.
+    /// From now on timers of sessions expire by [`SlowPath::expire_session`], [`SlowPath::expire_one`] and [`SlowPath::expire_one_of`] alone.
     pub const fn leave_timers(&mut self) {
         self.leaves_timers = true;
     }

@@ -58,7 +58,15 @@ pub enum Destination {
 impl SlowPath {
     /// The session whose timer expires next, if it is due.
     pub fn expired_session(&self, now: Time) -> Option<Seid> {
-        self.timers.first_due(now, self.shared.wall).filter(|_| !self.leaves_timers)
+        self.timers.first_due(now, self.shared.wall)
+    }
+
+    /// The sessions whose rules a packet or an Ethernet frame may concern.
+    pub fn sessions_for_any(&self, ingress: &Ingress, packet: &[u8]) -> Vec<Seid> {
+        match ingress {
+            Ingress::Ethernet { network } => self.sessions_for_frame(network, packet),
+            _ => self.sessions_for_packet(ingress, packet),
+        }
     }
 
     /// The sessions whose rules a packet may concern.

@@ -97,7 +97,9 @@ impl Measurement {
         let used = totals.since(&self.reported);
         let seconds = Span::from_secs(used.time.as_secs());
         let running = std::mem::replace(&mut self.running, UsagePart::beginning(now));
-        let part = UsagePart { end: now, volume: used.volume, time: seconds, ..running };
+        // Packets of flow entries may have passed since a timer was due.
+        let last_packet = running.last_packet.map(|last| last.min(now));
+        let part = UsagePart { end: now, volume: used.volume, time: seconds, last_packet, ..running };
         self.reported = totals;
         self.reported.time = totals.time.saturating_sub(used.time - seconds);
         part

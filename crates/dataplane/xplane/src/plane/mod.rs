@@ -17,7 +17,7 @@ use causeway_memory::{ExternalMemory, Failure, Local, Model, Place, QueuePair, R
 use causeway_model::{ApplicationId, Applications};
 use causeway_packet::Batch;
 use causeway_slowpath::lease::may_change_lookup;
-use causeway_slowpath::{Limits, SlowPath};
+use causeway_slowpath::{ExpiringSessions, Limits, SlowPath};
 use causeway_types::{Seid, Span, Time, WallClock};
 use foldhash::fast::FixedState;
 
@@ -120,6 +120,8 @@ pub struct XPlane<M> {
     down_until: Option<Time>,
     /// When the server that sweeps the flow table gets the time next.
     describes_at: Option<Time>,
+    /// Timers of sessions were due that the last call left to the next one.
+    has_late_timers: bool,
 }
 
 impl<M: Awaited> XPlane<M> {
@@ -132,8 +134,11 @@ impl<M: Awaited> XPlane<M> {
         base: Place,
         config: PipelineConfig,
     ) -> Self {
+        let mut slow_path = SlowPath::new(topology.clone(), limits);
+        // The records of the session are settled before.
+        slow_path.leave_timers();
         Self {
-            slow_path: SlowPath::new(topology.clone(), limits),
+            slow_path,
             blocked: topology.blocked_addresses(),
             locals: topology.local_addresses(),
             topology,
@@ -156,6 +161,7 @@ impl<M: Awaited> XPlane<M> {
             waiting: VecDeque::new(),
             down_until: None,
             describes_at: None,
+            has_late_timers: false,
         }
     }
 
@@ -308,6 +314,7 @@ impl<M: Awaited> XPlane<M> {
 
     /// Processes a packet in the slow path. Nothing is in flight.
     fn process_slow(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
+        self.expire_before(now, |slow_path| slow_path.sessions_for_any(ingress, packet));
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         let mut ready = std::mem::take(&mut self.ready);
         let process = |slow_path: &mut SlowPath| slow_path.process(now, ingress, packet, &mut ready);
@@ -536,16 +543,41 @@ impl<M: Awaited> XPlane<M> {
         if self.slow_path.expired_session(now).is_some() {
             self.quiesce(now);
         }
-        while let Some(seid) = self.slow_path.expired_session(now) {
-            self.with_settled(now, &[seid], |slow_path| slow_path.expire_one(now));
-        }
+        self.expire_some(now);
         self.forget_discarded();
         self.recover_if_failed(now);
+    }
+
+    /// Expires timers that are due, those of [`SESSIONS_AT_A_TIME`](causeway_slowpath::SESSIONS_AT_A_TIME) sessions at most. Nothing is in flight.
+    fn expire_some(&mut self, now: Time) {
+        let mut sessions = ExpiringSessions::default();
+        while let Some(seid) = self.slow_path.expired_session(now) {
+            if !sessions.admits(seid) {
+                self.has_late_timers = true;
+                return;
+            }
+            self.with_settled(now, &[seid], |slow_path| slow_path.expire_one(now));
+        }
+        self.has_late_timers = false;
+    }
+
+    /// Before a packet or a plan of these sessions: expires their timers that are due, and others unless [`XPlane::expire_some`] has left
+    /// some. Nothing is in flight.
+    fn expire_before(&mut self, now: Time, seids: impl FnOnce(&SlowPath) -> Vec<Seid>) {
+        if !self.has_late_timers {
+            self.expire_some(now);
+        }
+        if self.has_late_timers {
+            for seid in seids(&self.slow_path) {
+                while self.with_settled(now, &[seid], |slow_path| slow_path.expire_one_of(now, seid)) {}
+            }
+        }
     }
 
     fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.quiesce(now);
         self.expire(now);
+        self.expire_before(now, |_| vec![plan.session]);
         let is_alone = self.leases.get(&plan.session).is_some_and(|lease| lease.has_no_overlap);
         let mut overlapping =
             if is_alone { Vec::new() } else { self.slow_path.overlapping_sessions(plan.session) };

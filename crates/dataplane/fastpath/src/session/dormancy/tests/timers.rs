@@ -258,3 +258,106 @@ fn the_wall_clock_loads_a_session() {
         reports(&mut plane).iter().map(|(_, usage)| (usage.end, usage.volume.unwrap().downlink)).collect();
     assert_eq!(parts[0], (at(1300), 28));
 }
+
+/// The usage reports of one session, in turn: what each part has of packets, and of octets.
+fn parts_of(reports: &[(Seid, Usage)], seid: u64) -> Vec<(u64, u64)> {
+    let own = reports.iter().filter(|(session, _)| *session == Seid(seid));
+    own.map(|(_, usage)| usage.volume.unwrap())
+        .map(|volume| (volume.uplink_packets + volume.downlink_packets, volume.total()))
+        .collect()
+}
+
+// Input:  two hundred sessions with the same monitoring time, each with two packets before. At that time the last session has a packet on its
+//         flow entry, the one before it a packet that reaches its threshold, which the slow path has, and the one before that is queried.
+// Output: each step expires 64 timers at most, and the next step is due at once; all are split. The packet of the slow path and the answer to
+//         the query come behind the monitoring time of their session. That of the flow entry counts before it, and once.
+#[test]
+fn a_monitoring_time_that_many_sessions_share_stops_no_packets() {
+    let mut plane = plane_for(256);
+    let wall = |after: u64| WallTime::from_nanos(at(after).as_nanos());
+    plane.set_wall_clock(at(0), WallClock::reading(wall(0), at(0)));
+    let due = at(600);
+    for ue in 1..=200_u8 {
+        let limits = UsageLimits::default;
+        let monitoring = Monitoring { at: wall(600), thresholds: limits(), quotas: limits() };
+        let total = (ue == 199).then_some(57);
+        let rules = with_urr(ue, |urr| {
+            urr.monitoring = Some(monitoring);
+            urr.triggers = Triggers::VOLTH;
+            urr.thresholds.volume =
+                total.map(|_| causeway_model::DirectionalLimit { total, uplink: None, downlink: None });
+        });
+        plane.apply(at(0), &Plan::install(Seid(ue.into()), rules)).unwrap();
+        for now in [at(590), at(591)] {
+            assert_eq!(downlink(&mut plane, ue, now), Disposition::Forwarded);
+        }
+    }
+    let on_flow_entries = plane.fast_path_packets();
+    assert_eq!(
+        (downlink(&mut plane, 200, due), plane.fast_path_packets()),
+        (Disposition::Forwarded, on_flow_entries + 1)
+    );
+    assert_eq!(uplink(&mut plane, UPF.into(), 199, due), Disposition::Forwarded);
+    let query = Plan::update(Seid(198), vec![Op::QueryUrr(UrrId(1))]);
+    let answer = plane.apply(due, &query).unwrap().usage;
+    assert_eq!(answer.iter().map(|usage| usage.volume.unwrap().total()).collect::<Vec<_>>(), [56, 0]);
+    // The packets and the plan were three steps, and had two timers before their turn: six timers are left.
+    assert_eq!(plane.next_deadline(), Some(due));
+    let mut steps = 0;
+    while plane.next_deadline().is_some_and(|next| next <= due) {
+        plane.advance(due);
+        steps += 1;
+    }
+    assert_eq!(steps, 1);
+    pass(&mut plane, at(700));
+    let reports = reports(&mut plane);
+    assert_eq!(
+        (parts_of(&reports, 1), parts_of(&reports, 197)),
+        (vec![(2, 56), (0, 0)], vec![(2, 56), (0, 0)])
+    );
+    assert_eq!(
+        (parts_of(&reports, 200), parts_of(&reports, 199)),
+        (vec![(3, 84), (0, 0)], vec![(2, 56), (1, 28)])
+    );
+    assert_eq!(parts_of(&reports, 198), []);
+    let sessions: std::collections::BTreeSet<_> = reports.iter().map(|(seid, _)| seid.0).collect();
+    assert_eq!((reports.len(), sessions.len()), (398, 199));
+    assert!(reports.iter().all(|(_, usage)| usage.start == due || usage.end == due));
+    assert!(reports.iter().all(|(_, usage)| usage.last_packet.is_none_or(|last| last <= usage.end)));
+}
+
+// Input:  two hundred sessions with the same period, inactivity timer and quota holding time, one hundred of them with a packet half-way.
+// Output: no step has the events of more than 64 sessions, three of each; all events come, each once.
+#[test]
+fn timers_that_many_sessions_share_are_spread_over_steps() {
+    let mut plane = plane_for(256);
+    for ue in 1..=200_u8 {
+        let mut rules = with_urr(ue, |urr| {
+            urr.quotas.volume =
+                Some(causeway_model::DirectionalLimit { total: Some(1000), uplink: None, downlink: None });
+            (urr.period, urr.holding_time) = (Some(HOUR), Some(HOUR));
+            urr.triggers = Triggers::PERIO | Triggers::QUHTI;
+        });
+        rules.inactivity_timer = Some(HOUR);
+        plane.apply(at(0), &Plan::install(Seid(ue.into()), rules)).unwrap();
+    }
+    for ue in 1..=100 {
+        assert_eq!(downlink(&mut plane, ue, at(1800)), Disposition::Forwarded);
+    }
+    let (mut steps, mut all) = (Vec::new(), Vec::new());
+    while let Some(now) = plane.next_deadline().filter(|next| *next <= at(7000)) {
+        plane.advance(now);
+        let events = events(&mut plane);
+        steps.push(events.len());
+        all.extend(events);
+    }
+    assert!(steps.iter().all(|events| *events <= 3 * 64), "{steps:?}");
+    let inactive = all.iter().filter(|event| matches!(event, Event::Inactivity { .. })).count();
+    let usages = all.iter().filter_map(|event| match event {
+        Event::Usage { usage, .. } => usage.first(),
+        _ => None,
+    });
+    let held = usages.clone().filter(|usage| usage.triggers.contains(UsageReportTrigger::QUHTI)).count();
+    let periods = usages.filter(|usage| usage.triggers.contains(UsageReportTrigger::PERIO)).count();
+    assert_eq!((inactive, held, periods), (200, 200, 200));
+}
