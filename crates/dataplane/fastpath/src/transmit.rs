@@ -1,6 +1,6 @@
 //! The last stage: transmit. It counts what leaves, and queues what the slow path sends.
 
-use causeway_dataplane::{Disposition, Exit, ReceiveSource, TrafficCounter, TransmitQueue};
+use causeway_dataplane::{Disposition, Exit, PacketEngine, ReceiveSource, TrafficCounter, TransmitQueue};
 use causeway_packet::Batch;
 use causeway_types::Time;
 
@@ -52,6 +52,14 @@ impl FastPath {
         let Some(ingress) = self.topology.ingress(source, &frame.meta) else { return };
         let mut out = Vec::new();
         self.disposition = self.process_slow(now, &ingress, frame.data, &mut out);
+        out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
+    }
+
+    /// Queues what timers have sent.
+    #[cold]
+    pub(crate) fn send_queued(&mut self, queue: &mut TransmitQueue) {
+        let mut out = Vec::new();
+        self.slow_path.flush(&mut out);
         out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
     }
 

@@ -77,6 +77,7 @@ impl SlowPath {
             self.drop_buffered(now, seid);
         }
         self.drain_buffer(now, seid);
+        self.advertise_owed(now, seid);
         self.schedule_expiry(seid);
         self.schedule_inactivity(seid);
         self.take_macs(now, seid, &effects.macs);

@@ -125,6 +125,11 @@ impl SlowPath {
         pieces.into_iter().for_each(|piece| self.send(egress.clone(), piece));
     }
 
+    /// Packets are queued for transmission.
+    pub fn has_queued(&self) -> bool {
+        !self.transmit_queue.is_empty()
+    }
+
     /// Counts the disposition of a packet or of a copy.
     pub(crate) fn count_disposition(&mut self, disposition: Disposition) {
         match disposition {

@@ -91,6 +91,7 @@ mod qos;
 mod rate_limiter;
 mod received;
 mod route;
+mod router_advertisement;
 mod session;
 mod session_state;
 mod steer;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use causeway_dataplane::{DropReason, PdrMismatch};
 use causeway_model::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
 use causeway_packet::UserPacket;
-use causeway_types::{Interface, NetworkInstance, QfiSet, WallTime};
+use causeway_types::{Direction, Interface, NetworkInstance, QfiSet, WallTime};
 
 use crate::application_detection::Detection;
 use crate::filter;
@@ -38,18 +38,17 @@ pub(crate) fn find_pdr<'s>(
     Err(if is_spoofed { DropReason::SpoofedSource } else { DropReason::NoMatchingPdr })
 }
 
-/// The first PDR against the direction of another one, for a packet that the UPF itself sends to the source of a packet: by the same rules, but
+/// The first PDR against a direction, for a packet that the UPF itself sends to the source of a packet: by the same rules, but
 /// for its tunnel, network and QFI, which such a packet does not have.
 pub(crate) fn find_pdr_back<'s>(
     session: &'s Session,
-    of: &Pdr,
+    against: Direction,
     user: UserPacket<'_>,
     detection: &Detection<'_>,
     now: WallTime,
 ) -> Option<&'s Pdr> {
     let arrival = ReceivedPacket { origin: PacketOrigin { is_own: true, ..PacketOrigin::default() }, user };
-    let is_back =
-        |pdr: &&Pdr| pdr.pdi.source != Interface::CpFunction && direction_of(pdr) != direction_of(of);
+    let is_back = |pdr: &&Pdr| pdr.pdi.source != Interface::CpFunction && direction_of(pdr) != against;
     let mut back = session.pdrs_in_order().into_iter().filter(is_back);
     back.find(|pdr| mismatch(pdr, &arrival, detection, now).is_none())
 }

@@ -16,6 +16,7 @@ use crate::enrich::EnrichedFlows;
 use crate::inactivity::Inactivity;
 use crate::lazy::Lazy;
 use crate::measure::Measurement;
+use crate::router_advertisement::Advertised;
 use crate::steer::RedirectedFlows;
 use crate::timers::SessionTimers;
 
@@ -43,6 +44,8 @@ pub(crate) struct Session {
     pub(crate) enriched: EnrichedFlows,
     /// The User Plane Inactivity Timer, if there is one.
     pub(crate) inactivity: Option<Inactivity>,
+    /// The UE has solicited the UPF, which advertises itself again.
+    pub(crate) advertised: Option<Advertised>,
     pub(crate) timers: SessionTimers,
 }
 

@@ -8,6 +8,7 @@ use causeway_types::{BarId, Seid, Time, UrrId, WallClock, WallTime};
 use crate::buffering_duration::ExtendedUntil;
 use crate::engine::SlowPath;
 use crate::inactivity::Inactivity;
+use crate::router_advertisement::Advertised;
 use crate::session::Session;
 
 /// Sessions whose timers expire in one call, at most: packets wait meanwhile. Many sessions may have one at the same time, such as the
@@ -40,6 +41,8 @@ pub(crate) enum Timer {
     MacInactivity,
     /// A window of the application class ends.
     Class,
+    /// The UPF advertises itself to the UE again.
+    Advertisement,
     /// Something of a URR is due.
     Usage(UrrId),
     /// A monitoring time of a URR, by the wall clock.
@@ -310,6 +313,7 @@ fn steady_of(session: &Session) -> impl Iterator<Item = (Time, Timer)> {
     let inactivity = session.inactivity.as_ref().and_then(Inactivity::timer_set);
     let SessionTimers { notification, buffer_time, mac_inactivity } = session.timers;
     let own = [
+        (session.advertised.and_then(Advertised::timer_set), Timer::Advertisement),
         (inactivity, Timer::Inactivity),
         (notification, Timer::Notification),
         (buffer_time, Timer::BufferTime),
@@ -379,6 +383,7 @@ impl SlowPath {
             Timer::Inactivity => self.check_inactivity(at, session),
             Timer::MacInactivity => self.expire_macs(at, session),
             Timer::Class => self.end_class_window(at, session),
+            Timer::Advertisement => self.advertise_by_timer(at, session),
             Timer::Usage(urr) => self.usage_due(at, session, urr),
             Timer::Monitoring(monitoring, urr) => self.monitoring_due(at, monitoring, session, urr),
         }

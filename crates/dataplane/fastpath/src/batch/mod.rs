@@ -41,6 +41,9 @@ impl FastPath {
     ) {
         queue.clear();
         self.expire(now);
+        if self.slow_path.has_queued() {
+            self.send_queued(queue);
+        }
         (self.has_activated, self.unknown_destinations) = (false, UnknownDestinations::default());
         match source {
             ReceiveSource::Gtpu => self.run_stages::<UPLINK>(now, (source, 0), batch, queue),

@@ -19,6 +19,7 @@ use crate::inactivity::{Inactivity, InactivityState};
 use crate::lazy::Lazy;
 use crate::measure::{Measurement, UrrState};
 use crate::meter::Meter;
+use crate::router_advertisement::Advertised;
 use crate::session::Session;
 use crate::steer::RedirectedFlows;
 use crate::timers::{NextTimers, Timer};
@@ -34,6 +35,8 @@ pub struct MeasuredState {
     begins: SortedMap<MeasuringRule, Time>,
     /// The User Plane Inactivity Timer.
     inactivity: Option<Box<InactivityState>>,
+    /// When the UPF advertises itself to the UE again.
+    advertised: Option<Advertised>,
 }
 
 /// Which state of a session is kept when the session leaves the slow path.
@@ -77,6 +80,7 @@ impl MeasuredState {
             redirected,
             enriched,
             inactivity,
+            advertised,
             timers: _,
         } = session;
         let is_quiet = *buffer == Buffer::default()
@@ -87,8 +91,9 @@ impl MeasuredState {
             && extended.is_empty()
             && *redirected == RedirectedFlows::default()
             && *enriched == EnrichedFlows::default()
-            && (kept != Kept::Untimed || inactivity.is_none());
+            && (kept != Kept::Untimed || inactivity.is_none() && advertised.is_none());
         let mut state = is_quiet.then(Self::default)?;
+        state.advertised = *advertised;
         if let Some(inactivity) = inactivity {
             state.inactivity = Some(Box::new(inactivity.state()));
             let again = Inactivity::restored(rules.inactivity_timer?, inactivity.state());
@@ -176,6 +181,7 @@ impl MeasuredState {
             out.number(*notified);
             out.option(*set, RecordWriter::time);
         });
+        out.option(self.advertised, |out, advertised| out.option(advertised.timer_set(), RecordWriter::time));
     }
 
     /// The state that [`MeasuredState::write`] has written, of a session established at `since`.
@@ -216,6 +222,8 @@ impl MeasuredState {
         let inactivity = octets
             .option(|octets| Ok((octets.time()?, octets.flag()?, octets.option(RecordReader::time)?)))?;
         state.inactivity = inactivity.map(Box::new);
+        let advertised = octets.option(|octets| octets.option(RecordReader::time))?;
+        state.advertised = advertised.map(|at| at.map_or(Advertised::Owed, Advertised::Again));
         octets.end()?;
         Ok(state)
     }
@@ -225,7 +233,9 @@ impl MeasuredState {
         let limit = rules.inactivity_timer;
         let inactivity = self.inactivity.as_deref().zip(limit);
         let inactivity = inactivity.map(|(state, limit)| Inactivity::restored(limit, *state));
-        let none = NextTimers { steady: inactivity.and_then(|it| it.end()), wall: None };
+        let advertised = self.advertised.and_then(Advertised::timer_set);
+        let none =
+            NextTimers { steady: inactivity.and_then(|it| it.end()), wall: None }.and(advertised, None);
         self.urrs.values().map(UrrState::timers_set).fold(none, |next, (at, wall)| next.and(at, wall))
     }
 
@@ -329,7 +339,9 @@ impl SlowPath {
             None => Inactivity::new(limit, now),
         });
         let next = state.next_timers(&rules);
-        let session = Session { rules, measurements, enforcers, inactivity, ..Session::default() };
+        let advertised = state.advertised;
+        let session =
+            Session { rules, measurements, enforcers, inactivity, advertised, ..Session::default() };
         self.timers.come_back(seid, next);
         self.sessions.insert(seid, Box::new(session));
         self.restore_measured_state(seid, state);
@@ -351,6 +363,9 @@ impl SlowPath {
         match state.inactivity.as_deref() {
             Some((.., set)) => set.iter().for_each(|at| self.timers.set(*at, seid, Timer::Inactivity)),
             None => self.schedule_inactivity(seid),
+        }
+        if let Some(at) = advertised.and_then(Advertised::timer_set) {
+            self.timers.set(at, seid, Timer::Advertisement);
         }
         self.counters.sessions = self.sessions.len() as u64;
     }

