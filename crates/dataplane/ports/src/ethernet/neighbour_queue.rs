@@ -9,8 +9,8 @@ use super::recent_requests::RecentRequests;
 /// The maximum number of packets at one port.
 const CAPACITY: usize = 256;
 
-/// The maximum number of packets for one neighbour.
-const CAPACITY_PER_NEIGHBOUR: usize = 8;
+/// The maximum number of packets for one neighbour: a batch, as the first packets to it may come at once.
+const CAPACITY_PER_NEIGHBOUR: usize = 64;
 
 /// The maximum time in the queue: the kernel sends three requests, a second apart.
 const RESOLUTION_TIMEOUT: Duration = Duration::from_secs(4);
@@ -169,14 +169,14 @@ mod tests {
         assert!(waiting.is_empty() && waiting.counts.is_empty());
     }
 
-    // Input:  64 packets to a neighbour that does not answer, then 1,000 to a second one within a second, then one to a
+    // Input:  100 packets to a neighbour that does not answer, then 1,000 to a second one within a second, then one to a
     //         third, which the kernel resolves; a second later one packet more to each.
-    // Output: each of the first two has a few packets and one request in a second; the third one's packet is queued,
+    // Output: each of the first two has 64 packets and one request in a second; the third one's packet is queued,
     //         and sent when it is resolved.
     #[test]
     fn a_dead_neighbour_takes_neither_places_nor_requests_of_others() {
         let (start, mut waiting) = (Instant::now(), NeighbourQueue::default());
-        assert_eq!(queue(&mut waiting, 1, 64, start), (CAPACITY_PER_NEIGHBOUR, 1));
+        assert_eq!(queue(&mut waiting, 1, 100, start), (CAPACITY_PER_NEIGHBOUR, 1));
         assert_eq!(queue(&mut waiting, 2, 1000, start), (CAPACITY_PER_NEIGHBOUR, 1));
         assert_eq!(queue(&mut waiting, 3, 1, start), (1, 1));
         let (going, dropped) = waiting.release(|packet| match packet.neighbour == ip(3) {
