@@ -427,7 +427,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Creates the watch of the host. Sets the interface filters of the N4 and N3 sockets.
+/// Creates the watch of the host. Has the N4 and N3 sockets receive from the permitted interfaces.
 fn machine(config: &Config, n4: &[Vec<UdpSocket>], ports: &mut [PortSet]) -> Result<HostWatch, StartError> {
     let of_n4 = n4.iter().flatten().map(|socket| Ok((socket.local_addr()?, descriptor(socket)?)));
     let of_n4 = of_n4.collect::<io::Result<_>>()?;

@@ -190,7 +190,7 @@ impl HostWatch {
         Arc::clone(&self.host)
     }
 
-    /// Reads the kernel's state and updates the socket filters. `true`: the addresses that UEs can reach have changed.
+    /// Reads the kernel's state and updates the permitted interfaces. `true`: the addresses that UEs can reach have changed.
     pub(crate) fn refresh(&mut self) -> bool {
         let seen = HostSnapshot::now().inspect_err(|error| {
             warn!("the addresses of this host cannot be read: {error}; only configured ones are unreachable for UEs");
