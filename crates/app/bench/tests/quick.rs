@@ -324,9 +324,10 @@ fn pauses_of_a_whole_upf_are_measured() {
 }
 
 // Input:  the daemon in a namespace, and an SMF that sets sessions up, moves and ends them, with 10 and 100 requests in flight, with and
-//         without packets of UEs. Then 50,000 simple requests in a second, for 40 ms and 1000 sessions.
+//         without packets of UEs. Then 50,000 simple requests in a second, for 40 ms and 1000 sessions. Then 50 requests at the sockets before the UPF
+//         may run, again and again.
 // Output: a row for each kind of request, number in flight and rate of packets, with rate and latency. At a rate half of the sessions are established at most, in
-//         10 ms; sessions are handed over again, until the time is over.
+//         10 ms; sessions are handed over again, until the time is over. Of requests that waited none is lost.
 #[test]
 fn pfcp_requests_are_measured_over_sockets() {
     let name = "pfcp_requests_are_measured_over_sockets";
@@ -352,6 +353,12 @@ fn pfcp_requests_are_measured_over_sockets() {
         column(&json[0], "measured").iter().map(|value| value.as_f64().unwrap()).collect();
     assert_eq!(column(&json[0], "requests"), ["establish", "handover"].repeat(2), "{text}");
     assert!(measured.chunks(2).all(|rows| rows[0] >= 0.01 && rows[1] >= 0.04), "{text}");
+    let line = ["pfcp", "--sockets", "--simple", "--queued=50", "--traffic=0", "--quick"];
+    let Some((text, json)) = output_if_possible(name, &line) else { return };
+    let operations = ["establish", "activate", "handover", "delete"];
+    assert_eq!(column(&json[0], "requests"), operations.repeat(2), "{text}");
+    assert!(column(&json[0], "lost").iter().all(|lost| **lost == 0), "{text}");
+    assert!(column(&json[0], "rate").iter().all(|rate| rate.as_f64().unwrap() > 0.0), "{text}");
 }
 
 // Input:  the daemon with 200 sessions, some packets, handovers and rule changes, as short as possible.
@@ -393,6 +400,7 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["ports", "--chunks=0"]), "--chunks is 0: from 1 to 1M");
     assert_eq!(refusal(&["pfcp", "--requests=0"]), "--requests is 0: from 1 to 4M");
     assert_eq!(refusal(&["pfcp", "--sockets", "--window=0"]), "--window is 0: from 1 to 1k");
+    assert_eq!(refusal(&["pfcp", "--sockets", "--simple", "--queued=6k"]), "--queued is 6k: from 1 to 5k");
     assert_eq!(refusal(&["pfcp", "--sockets", "--workers=65"]), "--workers is 65: from 1 to 64");
     assert_eq!(refusal(&["pfcp", "--sockets", "--time=0"]), "--time is 0: from 1 to 10k");
     assert_eq!(refusal(&["events", "--changes=0"]), "--changes is 0: from 1 to 1M");

@@ -1,6 +1,7 @@
 //! Tools of measurement: clock, samples, memory, pinning, sockets.
 
 mod clock;
+mod held_cores;
 mod memory;
 mod pin;
 mod range;
@@ -10,6 +11,7 @@ mod threads;
 
 pub use causeway_show::{Count, Progress, count};
 pub use clock::CpuTimer;
+pub(crate) use held_cores::{HeldCores, come_first};
 pub use memory::{available_memory, resident_memory};
 pub(crate) use pin::in_own_thread;
 pub use pin::{cores, cores_beside, last_core, other_core, pin, pin_to_any};

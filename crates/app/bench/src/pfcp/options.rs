@@ -43,6 +43,10 @@ pub struct Options {
     /// requests in flight
     #[arg(long, conflicts_with = "rate")]
     pub mix: bool,
+    /// With `--sockets --simple`: so many requests wait at the sockets before the packet threads run, round by round, instead of so many in
+    /// flight: what packet threads answer with all of their cores. Needs chrt (util-linux)
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with_all = ["rate", "mix", "busy_poll"], requires = "simple")]
+    pub queued: Vec<Count>,
     /// With `--rate` or `--mix`: milliseconds of each row, as far as there are sessions. Half of them are established at most, all
     /// rows together activate each once and delete half of them, and they are handed over again in turn
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
@@ -75,6 +79,7 @@ impl Default for Options {
             window: vec![count(10), count(100)],
             rate: Vec::new(),
             mix: false,
+            queued: Vec::new(),
             time: 2000,
             n4: vec![N4Way::Loopback],
             workers: vec![count(1)],
@@ -89,6 +94,9 @@ const MAX_THREADS: u64 = 64;
 
 /// Limit: the buffers of the sockets hold this number.
 const MAX_IN_FLIGHT: u64 = 1000;
+
+/// Limit: the buffer of a socket of N4 holds this number.
+const MAX_QUEUED: u64 = 5000;
 
 /// Shares of requests among requests and packets (AccelUPF table 2), in thousandths of a percent.
 pub(super) const MIXES: [(&str, u64); 5] =
@@ -112,6 +120,7 @@ impl Options {
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         within("--window", self.window.iter().map(|window| window.0), 1..=MAX_IN_FLIGHT)?;
+        within("--queued", self.queued.iter().map(|queued| queued.0), 1..=MAX_QUEUED)?;
         within("--workers", self.workers.iter().map(|workers| workers.0), 1..=MAX_THREADS)?;
         within("--time", [self.time], 1..=MAX_TIME_MS)?;
         within("--rate", self.rate.iter().map(|rate| rate.0), 1..=MAX_PACKET_RATE)?;

@@ -4,7 +4,9 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
 use causeway_ports::udp::select_pfcp_socket;
-use rustix::net::sockopt::{set_ip_freebind, set_socket_recv_buffer_size, set_socket_reuseport};
+use rustix::net::sockopt::{
+    set_ip_freebind, set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, set_socket_reuseport,
+};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use super::n4_addresses;
@@ -49,8 +51,9 @@ fn open_all(address: SocketAddr, may_be_elsewhere: bool, count: usize) -> io::Re
     sockets.insert(0, first);
     for socket in &sockets {
         socket.set_nonblocking(true)?;
-        // As far as the system permits; SMFs repeat lost requests.
-        let _ = set_socket_recv_buffer_size(socket, RECEIVE_BUFFER);
+        // With CAP_NET_ADMIN whatever net.core.rmem_max is, otherwise as far as that permits; SMFs repeat lost requests.
+        let _ = set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER)
+            .or_else(|_| set_socket_recv_buffer_size(socket, RECEIVE_BUFFER));
     }
     Ok(sockets)
 }
@@ -74,4 +77,28 @@ fn bind(address: SocketAddr, may_be_elsewhere: bool) -> io::Result<UdpSocket> {
     set_ip_freebind(&socket, true)?;
     rustix::net::bind(&socket, &address)?;
     Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::sockopt::socket_recv_buffer_size;
+
+    use super::*;
+
+    // Input:  three sockets of an N4 address, and a socket of any other kind.
+    // Output: with the right to exceed net.core.rmem_max each buffer holds 4 MiB, without it as much as that permits.
+    #[test]
+    fn bursts_of_requests_fit_into_the_buffers() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let is_permitted = set_socket_recv_buffer_size_force(&other, RECEIVE_BUFFER).is_ok();
+        if !is_permitted {
+            set_socket_recv_buffer_size(&other, RECEIVE_BUFFER).unwrap();
+        }
+        let expected = socket_recv_buffer_size(&other).unwrap();
+        // Without a limit the kernel counts its overhead in, so it doubles.
+        assert!(!is_permitted || expected >= RECEIVE_BUFFER);
+        for socket in open_all("127.0.0.1:0".parse().unwrap(), false, 3).unwrap() {
+            assert_eq!(socket_recv_buffer_size(&socket).unwrap(), expected);
+        }
+    }
 }

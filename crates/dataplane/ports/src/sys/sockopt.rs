@@ -65,6 +65,8 @@ pub(crate) struct Memory {
     /// The used part of its receive buffer, in percent. Octets that were read still count for a while, up to a
     /// quarter of the buffer.
     pub(crate) filled: u8,
+    /// The same in octets.
+    pub(crate) used: u32,
     /// Messages dropped so far because it was full. It wraps.
     pub(crate) drops: u32,
 }
@@ -75,7 +77,7 @@ pub(crate) fn memory(fd: impl AsFd) -> Option<Memory> {
     let word = |at: libc::c_int| said.get(at as usize).copied();
     let (used, capacity) = (word(libc::SK_MEMINFO_RMEM_ALLOC)?, word(libc::SK_MEMINFO_RCVBUF)?);
     let filled = (u64::from(used) * 100).checked_div(capacity.into())?.min(100) as u8;
-    Some(Memory { filled, drops: word(libc::SK_MEMINFO_DROPS)? })
+    Some(Memory { filled, used, drops: word(libc::SK_MEMINFO_DROPS)? })
 }
 
 /// Lets further sockets of this user bind to the address of this one.

@@ -35,6 +35,15 @@ pub fn overruns(socket: impl AsFd) -> io::Result<u32> {
     Ok(sockopt::drops(socket)?)
 }
 
+/// Octets of kernel memory that the received datagrams of a socket have, with their overhead.
+///
+/// # Errors
+/// [`io::ErrorKind::Unsupported`]: the kernel does not say it.
+pub fn queued_octets(socket: impl AsFd) -> io::Result<u32> {
+    let memory = sockopt::memory(socket).ok_or(io::ErrorKind::Unsupported)?;
+    Ok(memory.used)
+}
+
 /// Received datagrams, which are taken one by one.
 pub struct DatagramReceiver {
     metas: Box<[MessageMeta; BATCH]>,

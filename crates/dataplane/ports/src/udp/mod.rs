@@ -31,7 +31,7 @@ use gro::GroReceiver;
 use message::MessageParser;
 use send::Sender;
 
-pub use datagrams::{DatagramReceiver, DatagramSender, overruns};
+pub use datagrams::{DatagramReceiver, DatagramSender, overruns, queued_octets};
 pub use interface_filter::{InterfaceFilter, InterfaceGuard, SocketSelection};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;

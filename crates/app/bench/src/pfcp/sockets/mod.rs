@@ -8,6 +8,7 @@
 pub(crate) mod smf;
 mod traffic;
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ use causeway_upf::config::{
 use super::options::{MIXES, N4Way, Options};
 use super::requests::Establishments;
 use super::{Operation, RequestVariant, STRIDE, requests, simple, up_seid, uplink_teid};
-use crate::kit::{Count, Progress, available_memory, cores_beside, in_own_thread, pin};
+use crate::kit::{
+    Count, HeldCores, Progress, available_memory, come_first, cores_beside, in_own_thread, pin,
+};
 use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, Running, SMF_VETH, UPF_N3, UPF_N4, UPF_N4_VETH, choose_cores};
@@ -93,6 +96,9 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
         true => {
             report.note("measured: from the first request to the last one; longer than asked for where the generator was too slow, shorter where --sessions are too few.");
             report.note("latency: from the time at which the request is due to its response.");
+        }
+        false if !options.queued.is_empty() => {
+            report.note("measured: from the time at which the packet threads may run to the last response of a round, of all rounds together.");
         }
         false => {
             report.note("measured: from the first request to the last response.");
@@ -222,6 +228,8 @@ struct UpfSide {
     gnb: UdpSocket,
     /// UE addresses that were used.
     used: u32,
+    /// Those of the UPF's threads but that of the generator.
+    cores: HeldCores,
     _field: Field,
     _smf_side: Option<Namespace>,
 }
@@ -233,6 +241,8 @@ enum Pace {
     InFlight(usize),
     /// So many in a second.
     Rate(u64),
+    /// So many at the sockets before the packet threads run.
+    Queued(usize),
 }
 
 /// What goes on while requests are measured.
@@ -264,11 +274,15 @@ impl Options {
             if self.is_open_loop() {
                 return self.rate.iter().map(|rate| Pace::Rate(rate.0)).collect();
             }
+            if !self.queued.is_empty() {
+                return self.queued.iter().map(|queued| Pace::Queued(queued.0 as usize)).collect();
+            }
             self.window.iter().map(|window| Pace::InFlight(window.0 as usize)).collect()
         };
         let of = |packets: u64| paces(packets).into_iter().map(move |pace| Load { pace, packets });
-        // A mix has packets.
+        // A mix has packets; while packet threads do not run there are none.
         let traffic = self.traffic.iter().filter(|packets| !self.mix || packets.0 > 0);
+        let traffic = traffic.filter(|packets| self.queued.is_empty() || packets.0 == 0);
         traffic.flat_map(|packets| of(packets.0)).collect()
     }
 }
@@ -305,8 +319,14 @@ impl UpfSide {
         smf.associate()?;
         let (seids, tunnels) = (Vec::new(), Vec::new());
         let gnb = traffic::gnb(&field)?;
+        let cores = placement.workers.iter().take(workers).copied().chain([placement.cores.others]);
+        let cores: BTreeSet<usize> = cores.filter(|core| *core != placement.generator).collect();
+        let cores = HeldCores::new(cores.into_iter().filter(|_| !options.queued.is_empty()))?;
+        if !options.queued.is_empty() {
+            come_first()?;
+        }
         let (used, _field, _smf_side) = (0, field, smf_side);
-        Ok(Self { sessions, kind, smf, running, seids, tunnels, gnb, used, _field, _smf_side })
+        Ok(Self { sessions, kind, smf, running, seids, tunnels, gnb, used, cores, _field, _smf_side })
     }
 
     fn run(
@@ -470,6 +490,14 @@ impl UpfSide {
                 let packets = traffic.end(exchange.wall);
                 (exchange, packets as f64)
             }
+            Pace::Queued(round) => {
+                let requests = self.requests(operation, from, count);
+                let exchange = self.smf.ask_queued(operation, requests.into_iter(), round, &self.cores)?;
+                if operation == Operation::Establish {
+                    self.established(self.used + 1, count, &exchange);
+                }
+                (exchange, 0.0)
+            }
             Pace::Rate(rate) => {
                 let packets = traffic::packets(&self.tunnels)?;
                 let beside = PacketsBeside { socket: &self.gnb, packets: &packets, rate: load.packets };
@@ -499,6 +527,7 @@ impl UpfSide {
             let (in_flight, offered) = match load.pace {
                 Pace::InFlight(window) => (Cell::Count(window as u64), Cell::Missing),
                 Pace::Rate(rate) => (Cell::Missing, Cell::Number(rate as f64 / 1e3, 1)),
+                Pace::Queued(_) => (Cell::Missing, Cell::Missing),
             };
             let kept = if packets == 0 { Cell::Missing } else { Cell::Number(100.0 * forwarded / sent, 1) };
             report.row([

@@ -5,15 +5,16 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Header, HeartbeatResponse, Message, MessageType, RecoveryTimeStamp};
-use causeway_ports::udp::{DatagramReceiver, DatagramSender};
+use causeway_ports::udp::{DatagramReceiver, DatagramSender, queued_octets};
 use causeway_types::NtpSeconds;
 use causeway_upf::config::PFCP_PORT;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 use super::super::{Operation, is_accepted, requests};
 use crate::BenchError;
-use crate::kit::{self, Samples};
+use crate::kit::{self, HeldCores, Samples};
 
 /// How long an answer may take before its request is sent again.
 const T1: Duration = Duration::from_secs(1);
@@ -26,6 +27,15 @@ const DATAGRAM: usize = 4096;
 
 /// How long an answer may take when requests are sent at a rate and none is repeated.
 const LATE: Duration = Duration::from_secs(1);
+
+/// How often the generator looks for responses that wait.
+const LOOK: Duration = Duration::from_micros(250);
+
+/// Without a further response for so long all that come have come.
+const SILENCE: Duration = Duration::from_millis(20);
+
+/// Octets that the kernel counts for a waiting response, at most.
+const TRUE_SIZE: usize = 4096;
 
 /// Sequence numbers have 24 bits.
 const SEQUENCE: u32 = 0x00ff_ffff;
@@ -251,6 +261,72 @@ impl Smf {
         }
         let lost = (ready.len() - answered) as u64;
         Ok((Exchange { wall, latency, answers, repeated: 0, lost }, sent_packets as u64))
+    }
+
+    /// Sends requests, so many at a time while no packet thread can run on these cores or on that of this thread, which comes first there.
+    /// Then the packet threads have their cores until all is answered: this thread looks only now and then how far they are.
+    pub(super) fn ask_queued<R: FnOnce(u32) -> Vec<u8>>(
+        &mut self,
+        operation: Operation,
+        requests: impl Iterator<Item = R>,
+        round: usize,
+        cores: &HeldCores,
+    ) -> Result<Exchange, BenchError> {
+        let first = self.sequence.wrapping_add(1) & SEQUENCE;
+        let mut ready = Vec::new();
+        for request in requests {
+            ready.push(request(self.next_sequence()));
+        }
+        let setup = || BenchError::io("set the socket of the SMF up");
+        set_socket_recv_buffer_size_force(&self.socket, round * TRUE_SIZE)
+            .map_err(|errno| setup()(errno.into()))?;
+        self.socket.set_nonblocking(true).map_err(setup())?;
+        let to = self.socket.peer_addr().map_err(setup())?;
+        let (mut outbox, mut inbox) = (DatagramSender::new(false), DatagramReceiver::default());
+        let (mut answers, mut wall, mut answered) = (vec![Vec::new(); ready.len()], Duration::ZERO, 0);
+        for requests in ready.chunks(round) {
+            cores.hold();
+            requests.iter().for_each(|request| outbox.put(to, request.clone()));
+            outbox.send(&self.socket, |_, _| {});
+            cores.release();
+            wall += self.until_silent().map_err(BenchError::io("look at the socket of the SMF"))?;
+            loop {
+                match inbox.fill(&self.socket) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(BenchError::io("receive a response")(error)),
+                }
+                while let Some((_, octets)) = inbox.take() {
+                    let Some(sequence) = self.answered(octets)? else { continue };
+                    let at = (sequence.wrapping_sub(first) & SEQUENCE) as usize;
+                    if let Some(answer) = answers.get_mut(at).filter(|answer| answer.is_empty()) {
+                        *answer = octets.to_vec();
+                        answered += 1;
+                    }
+                }
+            }
+        }
+        self.socket.set_nonblocking(false).map_err(setup())?;
+        let accepted = answers.iter().filter(|answer| is_accepted(answer)).count();
+        if accepted < answered {
+            return Err(BenchError::NotAccepted { what: operation.to_string(), accepted, of: answered });
+        }
+        let lost = (ready.len() - answered) as u64;
+        Ok(Exchange { wall, latency: Samples::default(), answers, repeated: 0, lost })
+    }
+
+    /// Until when responses arrive, from now on.
+    fn until_silent(&self) -> std::io::Result<Duration> {
+        let (start, mut last, mut before) = (Instant::now(), Duration::ZERO, 0);
+        loop {
+            std::thread::sleep(LOOK);
+            let (now, there) = (start.elapsed(), queued_octets(&self.socket)?);
+            if there != before {
+                (last, before) = (now, there);
+            } else if now > last + SILENCE {
+                return Ok(last);
+            }
+        }
     }
 
     /// What does not fit into the kernel's buffer is lost, as on a cable.
