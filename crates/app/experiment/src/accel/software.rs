@@ -1,7 +1,7 @@
 //! What the UPF in software does, as it was measured elsewhere. Tables show it beside model time; nothing is added to it or compared with it.
 
 /// Where and when `TABLE1` and `MIXES` were measured.
-pub(super) const SOURCE: &str = "docs/accel.md, Figures: one packet thread with `upf.pfcp.accelerate`, release build, UDP sockets on loopback; \
+pub(super) const SOURCE: &str = "docs/n4-in-packet-threads.md, Figures: one packet thread with `upf.pfcp.accelerate`, release build, UDP sockets on loopback; \
      100 requests in flight on 2 cores of an AMD EPYC (2026-11-28), mixes for a second on 2 cores of an Intel Xeon (2026-11-30)";
 
 /// Kinds of requests: what, requests a second, and us until the answer (the median, with 100 in flight).
