@@ -80,20 +80,27 @@ fn enter_user_namespace() -> LabError {
     LabError::io("start unshare")(command.exec())
 }
 
-/// The setting that forbids user namespaces on this machine.
+/// Settings that forbid user namespaces, each with the value that does, and what permits them again. `scripts/setup` has the same.
+const SETTINGS: [(&str, &str, &str); 3] = [
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+    ("kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+    ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=10000"),
+];
+
+/// What is left if no setting forbids them.
+const IN_A_CONTAINER: &str = "in a container, start it with --privileged";
+
+/// What permits user namespaces on this machine.
 fn userns_advice() -> &'static str {
     let is = |key: &str, value: &str| {
         std::fs::read_to_string(format!("/proc/sys/{key}")).is_ok_and(|content| content.trim() == value)
     };
-    if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
-        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-    } else if is("kernel/unprivileged_userns_clone", "0") {
-        "sysctl -w kernel.unprivileged_userns_clone=1"
-    } else if is("user/max_user_namespaces", "0") {
-        "sysctl -w user.max_user_namespaces=10000"
-    } else {
-        "in a container, start it with --privileged"
-    }
+    let forbids = SETTINGS.iter().find(|(key, value, _)| is(key, value));
+    forbids.map_or(IN_A_CONTAINER, |(_, _, advice)| advice)
 }
 
 /// Puts an empty directory of our own in place of `/run`, so that names of namespaces can be kept there.
@@ -159,6 +166,22 @@ mod tests {
         assert_eq!(parse_caps(root).map(|caps| caps & NEEDED_CAPS), Some(NEEDED_CAPS));
         assert_eq!(parse_caps("CapEff:\t0000000000000000\n"), Some(0));
         assert_eq!(parse_caps("Name: x\n"), None);
+    }
+
+    // Input:  `scripts/setup`, which looks for the same privilege before anything is built.
+    // Output: it starts unshare as this module does, reads the same settings in the same order of precedence, and gives the same advice.
+    #[test]
+    fn the_setup_script_gives_the_same_advice() {
+        let script = include_str!("../../../../../scripts/setup");
+        assert!(script.contains(&["unshare", &UNSHARE.join(" "), "true"].join(" ")));
+        let checks = SETTINGS.map(|(key, value, advice)| {
+            let at = script.find(&format!("! setting {key} {value} ||")).unwrap_or_else(|| panic!("{key}"));
+            let named = script[at..].split('"').nth(1);
+            assert_eq!(named, Some(advice), "{key}");
+            at
+        });
+        assert!(checks.is_sorted_by(|first, second| first > second), "the last check of the script counts");
+        assert!(script.contains(IN_A_CONTAINER));
     }
 
     // Input:  a program that no machine has, beside one that all have.
