@@ -27,7 +27,7 @@ impl Shared {
 
     /// A turn of another thread. `false`: it missed the value, and is told when it is free.
     fn try_turn(&self, thread: usize) -> bool {
-        let Some(mut value) = self.value.try_take(thread) else { return false };
+        let Some(mut value) = self.value.take_soon(thread, 2) else { return false };
         *value += 1;
         self.tell(self.value.give_back(value));
         true

@@ -1,8 +1,8 @@
 //! N4 in the packet threads (`upf.pfcp.accelerate`): each receives datagrams at sockets of its own, applies the plans of its sessions and sends the
 //! responses. It has N4 only in between, for the messages and for the results of plans.
 //!
-//! It has the control plane only while no other thread has it and the control thread has no work, and never waits for it. What would make it wait,
-//! such as a log line, it leaves to the control thread; a plan for another thread's session is a command to that thread, which gives N4 the result.
+//! It has the control plane only while no other thread has it and the control thread has no work. It waits for another packet thread as long as such a
+//! thread usually has it, and never for the control thread. What would make it wait, such as a log line, it leaves to the control thread; a plan for another thread's session is a command to that thread, which gives N4 the result.
 
 use std::mem;
 use std::os::fd::OwnedFd;
@@ -19,6 +19,10 @@ use super::sockets::{SharedSockets, Sockets, try_lock};
 use super::{Control, Unlogged, messages};
 use crate::clock::Clock;
 use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report};
+
+/// How often a packet thread tries to have N4 while another one has it. Together about a hundred microseconds: user packets wait as long for a
+/// turn of the thread itself.
+const TRIES: u32 = 300;
 
 /// The control plane, which the control thread and the packet threads have in turn; `None` before it begins and after its end.
 pub(crate) struct SharedControl {
@@ -113,7 +117,7 @@ impl N4Work<ApplyId> for N4InPacketThread {
         if !sockets.has_received() && exchange.reports.is_empty() && !sockets.has_news() {
             return N4Result::Done(false);
         }
-        let Some(mut place) = shared.place.try_take(self.number) else {
+        let Some(mut place) = shared.place.take_soon(self.number, TRIES) else {
             let is_for_control_thread = shared.place.is_wanted();
             return self.miss(if is_for_control_thread { N4Result::Left } else { N4Result::Busy });
         };

@@ -1,5 +1,7 @@
 //! A value that threads use in turn, of which only one ever waits for it.
 
+use std::hint;
+
 use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// A value for several threads. One waits for it ([`InTurn::wait`]); the others, each with a number below 64, take it if nobody has it
@@ -59,6 +61,21 @@ impl<T> InTurn<T> {
         Some(value)
     }
 
+    /// The same, after up to so many tries with pauses of less than a microsecond while another thread that never waits has the value. The thread that
+    /// waits comes first.
+    pub(crate) fn take_soon(&self, thread: usize, tries: u32) -> Option<MutexGuard<'_, T>> {
+        for _ in 1..tries {
+            if self.is_wanted() {
+                break;
+            }
+            if let Some(value) = self.take_unmarked() {
+                return Some(value);
+            }
+            (0..PAUSES).for_each(|_| hint::spin_loop());
+        }
+        self.try_take(thread)
+    }
+
     fn take_unmarked(&self) -> Option<MutexGuard<'_, T>> {
         if self.is_wanted() {
             return None;
@@ -87,6 +104,9 @@ impl<T> InTurn<T> {
         self.missed() & bit(thread) != 0
     }
 }
+
+/// Processor pauses between two tries of [`InTurn::take_soon`].
+const PAUSES: u32 = 16;
 
 const fn bit(thread: usize) -> u64 {
     1 << (thread % 64)
