@@ -75,7 +75,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         host: upf.section("host", HostReachability::read),
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
         ue_address_quarantine: upf
-            .renamed("ue_address_quarantine", "ue_address_rest", quantities::span)
+            .value("ue_address_quarantine", quantities::span)
             .unwrap_or(default.ue_address_quarantine),
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
         switch: upf.section("switch", P4Switch::read),

@@ -115,39 +115,6 @@ impl<'a> Section<'a> {
     /// Reads one value. `None` when it is missing, or wrong and reported.
     pub(super) fn value<T>(&mut self, key: &'static str, parse: impl Parse<T>) -> Option<T> {
         let entry = self.take(key, Some(parse.kind()))?;
-        self.parsed(key, entry, parse)
-    }
-
-    /// Reads one value whose key had another name in former versions, which stays valid. Both names together are an
-    /// error.
-    pub(super) fn renamed<T>(
-        &mut self,
-        key: &'static str,
-        former: &'static str,
-        parse: impl Parse<T>,
-    ) -> Option<T> {
-        let current = self.take(key, Some(parse.kind()));
-        let Some(entry) = self.entries.iter().find(|entry| entry.key == former) else {
-            return self.parsed(key, current?, parse);
-        };
-        self.asked.push(former);
-        match current.map(|current| (current, current.place, entry.place)) {
-            // A flag or a variable takes the place of the file.
-            Some((current, Place::Given(_), _)) => return self.parsed(key, current, parse),
-            Some((_, Place::Line(one), Place::Line(other))) => {
-                let (first, second) = (one.min(other), Place::Line(one.max(other)));
-                let key = format!("{former}` or `{key}");
-                self.reader.error(&self.path_of(former), second, Problem::DuplicateKey { key, first });
-                return None;
-            }
-            Some((_, Place::Line(_), Place::Given(_))) | None => {}
-        }
-        self.note(&self.path_of(key), entry.place);
-        self.parsed(former, entry, parse)
-    }
-
-    /// The value of an entry. `None` when it has none, or a wrong one, which is reported under the key.
-    fn parsed<T>(&self, key: &str, entry: &Entry, parse: impl Parse<T>) -> Option<T> {
         let parsed = match &entry.node.value {
             Value::Text(text) => parse.parse(text),
             Value::Null => return None,

@@ -269,7 +269,8 @@ fn a_flag_takes_precedence_over_the_file_and_the_file_over_the_default() {
 // Output: a flag before a variable, a variable before the file, whatever the order of variables.
 #[test]
 fn any_key_may_be_given_by_a_variable_or_a_flag() {
-    let file = "{upf: {max_sessions: 5, ue_address_rest: 5s, session: [{subnet: 10.45.0.0/16, mtu: 1400}]}}";
+    let file =
+        "{upf: {max_sessions: 5, ue_address_quarantine: 5s, session: [{subnet: 10.45.0.0/16, mtu: 1400}]}}";
     let variable = |key: &str, value: &str| (format!("CAUSEWAY__{key}"), value.to_owned());
     let overrides = Overrides {
         variables: vec![
@@ -330,17 +331,4 @@ fn a_wrong_variable_or_flag_is_named() {
     }
     let error = with(&[], &["upf.metrics.server=["]);
     assert!(error.starts_with("--set: upf.metrics.server: not YAML: "), "{error}");
-}
-
-// Input:  a file with the former name of a key, and one with both names.
-// Output: the former name has the effect of the present one; both together are an error.
-#[test]
-fn a_renamed_key_keeps_its_former_name() {
-    let config = load("upf: {ue_address_rest: 5m}").unwrap();
-    assert_eq!(config, load("upf: {ue_address_quarantine: 5m}").unwrap());
-    assert_ne!(config, Config::default());
-    let error = load("upf: {ue_address_rest: x}").unwrap_err();
-    assert!(error.contains(":1: upf.ue_address_rest: `x` is not"), "{error}");
-    let error = load("upf:\n  ue_address_rest: 5m\n  ue_address_quarantine: 5m\n").unwrap_err();
-    assert!(error.contains(":3: ") && error.contains("given twice, first in line 2"), "{error}");
 }
