@@ -154,7 +154,7 @@ proptest::proptest! {
     fn a_damaged_file_never_panics(
         edits in proptest::collection::vec((0_usize..3000, 0_u8..3, proptest::prelude::any::<u8>()), 0..20),
     ) {
-        let mut octets = include_bytes!("../../../upf.yaml").to_vec();
+        let mut octets = include_bytes!("../../../../../../packaging/upf.yaml").to_vec();
         for (at, what, with) in edits {
             let at = at % octets.len();
             match what {
