@@ -1,7 +1,8 @@
 //! A data plane: it relays GTP-U from one tunnel into another by TEID alone, as an intermediate UPF on N9 may.
 //!
 //! A data plane implements two traits. [`Dataplane`] has the calls of the control plane: plans, time, events, counters.
-//! [`PacketEngine`] has those of the packet thread. One line in `crates/app/upf/src/data_planes/mod.rs` adds it to the daemon.
+//! [`PacketEngine`] has those of the packet thread. A line each in `config/data_plane.rs` and
+//! `data_planes/mod.rs` of `crates/app/upf/src` add it to the daemon.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::HashMap;

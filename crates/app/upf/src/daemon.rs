@@ -240,7 +240,7 @@ impl Daemon {
         let shared = Arc::new(SharedControl::new());
         let n4 = n4_in_threads(config, (n4, n4_ports), &mut setups, (&shared, clock))?;
         let worker = WorkerHandle::spawn_all(setups, clock, &topology, max_sessions)?;
-        info!("data plane `{}`: {}", config.upf.dataplane.name(), describe_capabilities(&capabilities));
+        info!("data plane `{}`: {}", config.upf.dataplane.word(), describe_capabilities(&capabilities));
         for (number, schedule) in schedules.iter().enumerate() {
             let which = if schedules.len() > 1 { format!(" {number}") } else { String::new() };
             info!("packet thread{which} {schedule}");

@@ -6,7 +6,7 @@ use causeway_slowpath::Limits;
 use causeway_types::Span;
 
 use crate::config::{Config, WhenFull};
-use crate::data_planes::{Common, Parts};
+use crate::data_planes::{Common, Parts, build};
 use crate::error::StartError;
 use crate::memory::Budget;
 use crate::worker::{PortSet, Schedule, WorkerSetup, cores};
@@ -39,7 +39,7 @@ pub(crate) fn worker_setups(
             number,
             workers,
         };
-        let data_plane = config.upf.dataplane.build(&parts)?;
+        let data_plane = build(config.upf.dataplane, &parts)?;
         setups.push(WorkerSetup { data_plane, ports, schedule: schedule(config, number)?, n4: None });
     }
     Ok(setups)

@@ -55,7 +55,7 @@ impl Environment {
         ip("address add 198.51.100.1/32 dev lo");
         let upf = loopback();
         let mut config = config(upf);
-        config.upf.dataplane = DataPlane::named("slowpath").unwrap();
+        config.upf.dataplane = DataPlane::SlowPath;
         config.upf.max_pdrs_per_session = 1024;
         config.upf.session = vec![Session { dev: "n6test".into(), ..Session::default() }];
         let daemon = Daemon::start(&config).unwrap();

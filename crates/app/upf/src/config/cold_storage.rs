@@ -40,7 +40,7 @@ impl ColdStorage {
 
 /// A folder with a data plane that keeps all its state in memory.
 pub(super) fn check(upf: &Upf) -> Option<(String, Problem)> {
-    let dataplane = upf.dataplane.name();
+    let dataplane = upf.dataplane.word();
     let has = upf.cold_storage.folder.is_some() && !upf.dataplane.has_cold_storage();
     has.then(|| ("upf.cold_storage.folder".into(), Problem::NoColdStorage { dataplane }))
 }

@@ -3,7 +3,6 @@
 use serde::{Serialize, Serializer};
 
 use super::values::NamedValue;
-use crate::data_planes::DataPlane;
 
 /// Defines an enum of words. The first is the default.
 macro_rules! words {
@@ -42,6 +41,8 @@ macro_rules! words {
         }
     };
 }
+
+pub(super) use words;
 
 words!(
     /// The packet that is dropped when a buffer is full.
@@ -213,11 +214,3 @@ words!(
         Learnt = "learnt",
     }
 );
-
-impl NamedValue for DataPlane {
-    const WORDS: &[Self] = Self::ALL;
-
-    fn spelling(self) -> &'static str {
-        self.name()
-    }
-}

@@ -6,6 +6,7 @@
 mod chain;
 mod check;
 mod cold_storage;
+mod data_plane;
 mod decode;
 mod detection;
 mod document;
@@ -45,9 +46,9 @@ use std::path::Path;
 use crate::management::views::ConfigView;
 use causeway_file::FileError;
 
-pub use crate::data_planes::DataPlane;
 pub use chain::{COORDINATOR_PORT, Chain, MEMBER_PORT};
 pub use cold_storage::ColdStorage;
+pub use data_plane::DataPlane;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{
@@ -81,6 +82,7 @@ pub use schema::{reference, schema};
 pub use switch::{P4Switch, SwitchLink, SwitchRoute};
 pub use traffic::{Classes, FlowRate, HeavyHitters, Traffic};
 pub use vxlan::VxlanSegment;
+pub(crate) use workers::MAX_WORKERS;
 pub use workers::{WorkerCount, Workers};
 pub use xplane::XPlaneKeys;
 

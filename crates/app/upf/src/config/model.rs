@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::chain::Chain;
 use super::cold_storage::ColdStorage;
+use super::data_plane::DataPlane;
 use super::detection::{Application, Predefined};
 use super::enums::{GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::ethernet::EthernetNetwork;
@@ -26,7 +27,6 @@ use super::traffic::Traffic;
 use super::vxlan::VxlanSegment;
 use super::workers::Workers;
 use super::xplane::XPlaneKeys;
-use crate::data_planes::DataPlane;
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;

@@ -304,7 +304,7 @@ mod tests {
         let moved = upf("session: [{subnet: 10.45.0.0/16, gateway: 10.45.0.9, nat: true}]");
         let nat = Session { nat: true, ..start.session[0].clone() };
         assert_eq!(start.with_live_keys(&moved, &start).session, [nat]);
-        let switch = Upf { dataplane: crate::config::DataPlane::named("switch").unwrap(), ..start.clone() };
+        let switch = Upf { dataplane: crate::config::DataPlane::Switch, ..start.clone() };
         assert_eq!(switch.with_live_keys(&new, &switch).session, switch.session);
     }
 
@@ -329,7 +329,7 @@ mod tests {
         let follows = several.with_live_keys(&new, &several);
         assert_eq!(follows.qos.slice, [new.qos.slice[1].clone()]);
         assert!(follows.with_live_keys(&upf(""), &several).qos.slice.is_empty());
-        let switch = Upf { dataplane: crate::config::DataPlane::named("switch").unwrap(), ..bare };
+        let switch = Upf { dataplane: crate::config::DataPlane::Switch, ..bare };
         let follows = switch.with_live_keys(&new, &switch);
         assert!(follows.forwarding_policy.is_empty() && follows.qos.slice.is_empty());
     }

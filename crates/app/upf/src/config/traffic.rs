@@ -12,13 +12,13 @@ use causeway_switch::heavy_hitters;
 use causeway_types::{Bitrate, Span};
 use serde::Serialize;
 
+use super::data_plane::DataPlane;
 use super::enums::HeavyFlow;
 use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
 use super::serialize::{octets, shown_if_any, span};
 use super::{quantities, values};
-use crate::data_planes::DataPlane;
 
 /// What is looked for in the traffic.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -195,7 +195,7 @@ fn check_switch(traffic: &Traffic) -> Vec<(String, Problem)> {
 /// The problems of this section, each with its key.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
-    let dataplane = upf.dataplane.name();
+    let dataplane = upf.dataplane.word();
     if upf.traffic.classes.model.is_some() && upf.dataplane.is_hybrid() {
         found.push(("upf.traffic.classes.model".into(), Problem::SwitchClasses { dataplane }));
     }

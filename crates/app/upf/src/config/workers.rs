@@ -9,7 +9,9 @@ use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
 use super::values;
-use crate::worker::MAX_WORKERS;
+
+/// Maximum number of packet threads.
+pub(crate) const MAX_WORKERS: usize = 63;
 
 /// The number of packet threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -81,7 +83,7 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     if upf.gtpu.mode == GtpuMode::Tpacket && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneWorker { mode: upf.gtpu.mode.word() }));
     }
-    let dataplane = upf.dataplane.name();
+    let dataplane = upf.dataplane.word();
     if upf.dataplane.is_switch() && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneSwitch { dataplane }));
     }

@@ -59,7 +59,7 @@ pub(super) async fn status(State(management): Shared) -> Result<Json<StatusView>
         version: env!("CARGO_PKG_VERSION").into(),
         build: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
         node_id: management.node_id.clone(),
-        data_plane: management.upf().dataplane.name().into(),
+        data_plane: management.upf().dataplane.word().into(),
         started: n4.wall.at(management.started).as_nanos() / 1_000_000_000,
         associations: n4.associations,
         sessions: n4.sessions,

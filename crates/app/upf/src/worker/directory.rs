@@ -16,9 +16,6 @@ use causeway_types::{IpNet, Teid};
 use super::prefix_lengths::PrefixLengths;
 use super::sync::{AtomicU64, Ordering, RandomState};
 
-/// Maximum number of workers.
-pub(crate) const MAX_WORKERS: usize = ALL_WORKERS;
-
 /// The owner value that stands for all workers.
 pub(super) const ALL_WORKERS: usize = OWNER as usize;
 

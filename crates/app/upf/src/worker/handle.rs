@@ -14,6 +14,7 @@ use causeway_model::Applications;
 use causeway_ports::Waker;
 use causeway_types::{Seid, Span, Time, WallClock};
 
+use super::directory::ALL_WORKERS;
 use super::messages::{Command, Report, RestoredUsage, Snapshot, SnapshotClient};
 use super::n4::N4Work;
 use super::notifier::Notifier;
@@ -25,11 +26,15 @@ use super::schedule::Schedule;
 use super::session_keys::{NewPaths, Path};
 use super::thread::{PacketThread, WorkerMessage, WorkerReports, channel};
 use crate::clock::Clock;
+use crate::config::MAX_WORKERS;
 use crate::data_planes::BoxedDataPlane;
 use crate::watchdog::WatchedThread;
 
 /// Paths of sessions of other workers that the first one is told at once.
 const PATHS_PER_COMMAND: usize = 256;
+
+// An entry of the directory has a place for each worker that a configuration may have.
+const _: () = assert!(MAX_WORKERS <= ALL_WORKERS);
 
 /// The data plane, ports and schedule of one worker.
 pub struct WorkerSetup<K> {

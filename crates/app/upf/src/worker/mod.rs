@@ -23,7 +23,6 @@ mod thread;
 mod transmit;
 mod watch;
 
-pub(crate) use directory::MAX_WORKERS;
 pub use handle::{WorkerHandle, WorkerSetup};
 pub(crate) use in_turn::InTurn;
 pub use messages::{ClassesOf, PlacedRules, Report, RestoredUsage, Snapshot, SnapshotClient, Turns};

@@ -22,9 +22,8 @@ fn downlink() -> Teid {
 #[test]
 fn a_session_lives_from_setup_to_graceful_stop() {
     // On the fast path and over external memory a flow entry handles the uplink packet, the slow path the buffered one.
-    let named = |name| DataPlane::named(name).unwrap();
     for (dataplane, by_line) in
-        [(DataPlane::FAST_PATH, 1.0), (named("slowpath"), 0.0), (named("xplane"), 1.0)]
+        [(DataPlane::FastPath, 1.0), (DataPlane::SlowPath, 0.0), (DataPlane::XPlane, 1.0)]
     {
         let upf = loopback();
         let mut config = config(upf);

@@ -90,7 +90,7 @@ impl Ue {
 fn hybrid(keys: HybridKeys) -> (Config, Ipv4Addr) {
     let upf = loopback();
     let mut config = config(upf);
-    config.upf.dataplane = DataPlane::named("hybrid").unwrap();
+    config.upf.dataplane = DataPlane::Hybrid;
     config.upf.hybrid = HybridKeys {
         promote_at: Bitrate::from_kbps(16).unwrap(),
         // Switch and software share a thread: packets of different batches never overtake each other.

@@ -62,7 +62,7 @@ impl Environment {
         config.upf.workers.count = WorkerCount::Exactly(2);
         // Sessions are given to the threads by turns.
         config.upf.pfcp.accelerate = false;
-        config.upf.dataplane = DataPlane::named("hybrid").unwrap();
+        config.upf.dataplane = DataPlane::Hybrid;
         config.upf.hybrid = HybridKeys {
             promote_at: Bitrate::from_kbps(16).unwrap(),
             // All packets of a session are in one thread, with its part of the switch.

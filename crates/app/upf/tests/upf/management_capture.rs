@@ -239,7 +239,7 @@ fn a_capture_has_the_packets_of_one_ue() {
 // Output: the capture has what came in and went out, and why the last one went nowhere; the model does not tell which rules.
 #[test]
 fn a_capture_has_the_packets_of_the_switch_model_in_this_process() {
-    let (mut running, mut smf, gnb) = start_with(DataPlane::named("switch").unwrap());
+    let (mut running, mut smf, gnb) = start_with(DataPlane::Switch);
     let session = smf.establish_forwarding(UE, teid(7), gnb.address);
     let stream = capture(&running, session, "?packets=5");
     gnb.send(running.upf, session.uplink.teid, &packet(UE, SERVER, b"up"));

@@ -117,14 +117,14 @@ fn udp(src: Ipv4Addr, dst: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
 #[test]
 fn a_ue_cannot_speak_for_its_smf() {
     in_namespace("own_addresses::a_ue_cannot_speak_for_its_smf", || {
-        ue_speaks_for_its_smf(DataPlane::FAST_PATH);
+        ue_speaks_for_its_smf(DataPlane::FastPath);
     });
 }
 
 #[test]
 fn a_ue_cannot_speak_for_its_smf_on_the_slow_path() {
     let name = "own_addresses::a_ue_cannot_speak_for_its_smf_on_the_slow_path";
-    in_namespace(name, || ue_speaks_for_its_smf(DataPlane::named("slowpath").unwrap()));
+    in_namespace(name, || ue_speaks_for_its_smf(DataPlane::SlowPath));
 }
 
 fn ue_speaks_for_its_smf(dataplane: DataPlane) {

@@ -23,13 +23,13 @@ const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 #[test]
 fn relayed_packets_end_with_their_last_hop() {
     let name = "relay::relayed_packets_end_with_their_last_hop";
-    in_namespace(name, || relay(DataPlane::FAST_PATH));
+    in_namespace(name, || relay(DataPlane::FastPath));
 }
 
 #[test]
 fn relayed_packets_end_with_their_last_hop_on_the_slow_path() {
     let name = "relay::relayed_packets_end_with_their_last_hop_on_the_slow_path";
-    in_namespace(name, || relay(DataPlane::named("slowpath").unwrap()));
+    in_namespace(name, || relay(DataPlane::SlowPath));
 }
 
 fn relay(dataplane: DataPlane) {

@@ -159,7 +159,7 @@ fn tenants_never_meet_on_two_packet_threads() {
 fn tenants_never_meet_on_a_switch_in_process() {
     in_namespace("vxlan::tenants_never_meet_on_a_switch_in_process", || {
         let mut config = tenants(1);
-        config.upf.dataplane = DataPlane::named("switch").unwrap();
+        config.upf.dataplane = DataPlane::Switch;
         drop(both_tenants_talk(&config));
     });
 }
@@ -170,7 +170,7 @@ fn tenants_never_meet_on_a_switch_in_process() {
 fn tenants_never_meet_on_a_hybrid_upf() {
     in_namespace("vxlan::tenants_never_meet_on_a_hybrid_upf", || {
         let mut config = tenants(1);
-        config.upf.dataplane = DataPlane::named("hybrid").unwrap();
+        config.upf.dataplane = DataPlane::Hybrid;
         config.upf.hybrid.promote_at = Bitrate::from_kbps(1).unwrap();
         config.upf.hybrid.demote_after = Span::from_secs(60);
         let world = both_tenants_talk(&config);

@@ -21,7 +21,7 @@ const SIZE: usize = 64 << 20;
 fn xplane(server: Option<SocketAddr>) -> (Config, Ipv4Addr) {
     let upf = loopback();
     let mut config = config(upf);
-    config.upf.dataplane = DataPlane::named("xplane").unwrap();
+    config.upf.dataplane = DataPlane::XPlane;
     config.upf.xplane = XPlaneKeys { server, ..XPlaneKeys::default() };
     (config, upf)
 }

@@ -124,7 +124,7 @@ impl Drop for Cables {
 /// The hybrid UPF of this switch. Rules move at the lowest rate, and back when a UE has been silent.
 pub(super) fn hybrid(switch: &Served) -> Config {
     let mut config = configuration_for(switch.address);
-    config.upf.dataplane = DataPlane::named("hybrid").unwrap();
+    config.upf.dataplane = DataPlane::Hybrid;
     config.upf.hybrid = HybridKeys {
         promote_at: Bitrate::from_kbps(1).unwrap(),
         demote_after: Span::from_millis(100),

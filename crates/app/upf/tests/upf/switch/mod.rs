@@ -116,7 +116,7 @@ fn configuration(switch: &Served) -> Config {
 pub(crate) fn configuration_for(address: SocketAddr) -> Config {
     let mut config = config(loopback());
     config.upf.gtpu.server[0].address = Some(UPF.into());
-    config.upf.dataplane = DataPlane::named("switch").unwrap();
+    config.upf.dataplane = DataPlane::Switch;
     let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../p4/p4info/hip4.bmv2.txtpb");
     config.upf.switch = P4Switch {
         address: Some(address.to_string()),
