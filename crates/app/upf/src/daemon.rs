@@ -28,12 +28,12 @@ use crate::control::{
 };
 use crate::error::{NO_CLASSES, NO_HEAVY_HITTERS, ReloadError, RunError, StartError};
 use crate::host_addresses::{GuardedAddress, HostWatch, descriptor, forget};
-use crate::management::{Listener, PortCounters};
+use crate::management::Listener;
 use crate::memory::Budget;
 use crate::open::{self, AddressTranslation, ManagementControl};
 use crate::policies::policies;
 use crate::watchdog::Watchdog;
-use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle, WorkerSetup};
+use crate::worker::{PortCounters, PortSet, Schedule, Snapshot, WorkerHandle, WorkerSetup};
 use crate::worker_setup::worker_setups;
 
 /// A running UPF. Dropping it stops the UPF immediately.

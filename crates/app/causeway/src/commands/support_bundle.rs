@@ -105,7 +105,7 @@ fn from_upf(client: &Client, args: &SupportBundleArgs, bundle: &mut Bundle) -> i
     let is_there = config.is_ok();
     match config {
         Ok(config) => {
-            let text = without_credentials(&Config::yaml_of(&config));
+            let text = without_credentials(&config.to_yaml());
             bundle.add("config.yaml", &text)?;
             examine_host(Config::parse(None, &text, &Overrides::default()), bundle)?;
         }

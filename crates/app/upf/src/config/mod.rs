@@ -43,7 +43,6 @@ mod xplane;
 
 use std::path::Path;
 
-use crate::management::views::ConfigView;
 use causeway_file::FileError;
 
 pub use chain::{COORDINATOR_PORT, Chain, MEMBER_PORT};
@@ -155,11 +154,6 @@ impl Config {
     pub fn to_yaml(&self) -> String {
         // Serialization to a string fails only for maps with unsupported keys; there are none.
         serde_yaml_ng::to_string(self).unwrap_or_default()
-    }
-
-    /// A configuration that the management API shows, in the form of a file.
-    pub fn yaml_of(shown: &ConfigView) -> String {
-        serde_yaml_ng::to_string(shown).unwrap_or_default()
     }
 }
 

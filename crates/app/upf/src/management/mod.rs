@@ -35,6 +35,6 @@ pub(crate) use filter::SessionFilter;
 pub(crate) use listener::{Listener, Socket};
 pub(crate) use metrics::{
     EstablishmentStatus, HistogramStatus, MemoryStatus, MessageCount, N4Status, NetworkStatus, PathStatus,
-    PoolStatus, PortCounters,
+    PoolStatus,
 };
 pub(crate) use server::{Management, ManagementRequest, SessionPart, start};

@@ -22,7 +22,7 @@ use super::details::SessionRules;
 use super::events::{EventSender, STREAMS};
 use super::filter::SessionFilter;
 use super::listener::Listener;
-use super::metrics::{Exposition, Format, N4Status, PortCounters};
+use super::metrics::{Exposition, Format, N4Status};
 use super::query::seid_of;
 use super::refusal::Refusal;
 use super::views::{AssociationView, PoolView, SessionView};
@@ -30,7 +30,7 @@ use super::{api, console, page};
 use crate::config::Upf;
 use crate::daemon::OwnerRequest;
 use crate::watchdog::Pauses;
-use crate::worker::{SnapshotClient, WATCHES};
+use crate::worker::{PortCounters, SnapshotClient, WATCHES};
 
 /// The response timeout of the control thread, after which the daemon counts as unhealthy.
 const TIMEOUT: Duration = Duration::from_secs(2);

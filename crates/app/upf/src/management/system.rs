@@ -13,7 +13,6 @@ use causeway_ports::Counter;
 
 use super::connections::StreamMark;
 use super::events::EventStream;
-use super::metrics::PortCounters;
 use super::query::{Parameters, PeerQuery};
 use super::refusal::Refusal;
 use super::server::{Management, ManagementRequest, Shared, in_time};
@@ -22,7 +21,7 @@ use super::views::{
     ProblemView, StatusView, TimedEvent, WorkerView, Workers,
 };
 use crate::config::Upf;
-use crate::worker::Snapshot;
+use crate::worker::{PortCounters, Snapshot};
 
 /// Maximum number of paths on one page.
 const PATHS: usize = 1000;

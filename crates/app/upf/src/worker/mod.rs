@@ -28,6 +28,7 @@ pub(crate) use in_turn::InTurn;
 pub use messages::{ClassesOf, PlacedRules, Report, RestoredUsage, Snapshot, SnapshotClient, Turns};
 pub use n4::{N4Exchange, N4Result, N4Work};
 pub use placement::Placement;
+pub(crate) use ports::PortCounters;
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use causeway_dataplane::{
     EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, ReceiveSource, Topology,
 };
-use causeway_ports::{Port, PortSharing, QosFlowOctets, QosFlowPort};
+use causeway_ports::{Counters, Port, PortSharing, QosFlowOctets, QosFlowPort};
 use causeway_types::{DualIp, NetworkInstance};
-
-use crate::management::PortCounters;
 
 /// The traffic of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +39,15 @@ impl PortSlot {
     pub(super) fn receive_source(&self) -> ReceiveSource {
         self.receive_source
     }
+}
+
+/// The counters of a port, under its name.
+#[derive(Clone, Debug)]
+pub(crate) struct PortCounters {
+    pub(crate) name: String,
+    pub(crate) counters: Arc<Counters>,
+    /// Its octets by QoS flow; `None`: they are not counted.
+    pub(crate) qos_flows: Option<Arc<QosFlowOctets>>,
 }
 
 /// The ports of a data plane with the topology that they define.

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{DropReason, NamedCounter, RulePlace};
-use causeway_ports::{CounterUnit, Counters, QosFlowOctets};
+use causeway_ports::{CounterUnit, QosFlowOctets};
 use causeway_types::{Direction, Qfi, Time};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
@@ -25,22 +25,13 @@ use self::catalogue as metric;
 use self::writer::{Writer, label};
 use crate::logging::suppressed_lines;
 use crate::watchdog::Pauses;
-use crate::worker::Snapshot;
+use crate::worker::{PortCounters, Snapshot};
 
 pub(crate) use self::format::Format;
 pub(crate) use self::status::{
     EstablishmentStatus, HistogramStatus, MemoryStatus, MessageCount, N4Status, NetworkStatus, PathStatus,
     PoolStatus,
 };
-
-/// The counters of a port, under its name.
-#[derive(Clone, Debug)]
-pub(crate) struct PortCounters {
-    pub(crate) name: String,
-    pub(crate) counters: Arc<Counters>,
-    /// Its octets by QoS flow; `None`: they are not counted.
-    pub(crate) qos_flows: Option<Arc<QosFlowOctets>>,
-}
 
 /// The stages of the fast path that decide packets.
 const FAST_PATH_STAGES: [&str; 2] = ["flow_table", "slow_path"];

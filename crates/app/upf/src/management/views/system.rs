@@ -210,6 +210,14 @@ pub struct ConfigView {
     pub upf: Value,
 }
 
+impl ConfigView {
+    /// The same in the form of a configuration file.
+    pub fn to_yaml(&self) -> String {
+        // Serialization to a string fails only for maps with unsupported keys; there are none.
+        serde_yaml_ng::to_string(self).unwrap_or_default()
+    }
+}
+
 /// What became of a reload of the configuration. A change is a key; or an item of a list that came or went, such as
 /// `upf.session: 10.46.0.0/16 added`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
