@@ -1,6 +1,5 @@
 //! The daemon: startup, threads and shutdown.
 
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -8,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
+use causeway_dataplane::{Capabilities, HostReachability, Topology};
 use causeway_n4::ApplyId;
 use causeway_ports::Port;
 use causeway_ports::netlink::AddressMonitor;
@@ -20,20 +19,21 @@ use tracing::{info, warn};
 
 use crate::chain::ChainHead;
 use crate::clock::{Clock, system};
-use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
+use crate::config::{Config, Reloaded, Upf};
 use crate::control::replication::{Identity, identity};
 use crate::control::{
     self, ControlInputs, ControlWatch, N4InPacketThread, PoolsRefused, Reload, SharedControl, SharedSockets,
     Sockets, Stop,
 };
+use crate::data_plane_settings::{policies, routing, slices};
 use crate::error::{NO_CLASSES, NO_HEAVY_HITTERS, ReloadError, RunError, StartError};
 use crate::host_addresses::{GuardedAddress, HostWatch, descriptor, forget};
 use crate::management::Listener;
 use crate::memory::Budget;
 use crate::open::{self, AddressTranslation, ManagementControl};
-use crate::policies::policies;
+use crate::owner::{OwnerRequests, Totals};
 use crate::watchdog::Watchdog;
-use crate::worker::{PortCounters, PortSet, Schedule, Snapshot, WorkerHandle, WorkerSetup};
+use crate::worker::{PortCounters, PortSet, Schedule, WorkerHandle, WorkerSetup};
 use crate::worker_setup::worker_setups;
 
 /// A running UPF. Dropping it stops the UPF immediately.
@@ -57,66 +57,6 @@ pub struct Daemon {
     /// The data plane finds heavy hitters.
     finds_heavy_hitters: bool,
     restored: Option<oneshot::Receiver<()>>,
-}
-
-/// A request of an operator, over the management API, that the owner of the daemon carries out: it knows the file of the
-/// configuration, and owns the logs of the process.
-#[derive(Debug)]
-pub enum OwnerRequest {
-    /// Read the configuration again and pass it to [`Daemon::reload`].
-    Reload {
-        /// Where to say what became of it.
-        reply: oneshot::Sender<Result<Reloaded, ConfigErrors>>,
-    },
-    /// Set the level of the logs, until the next start or reload.
-    LogLevel {
-        /// The least severe level that is logged.
-        level: Level,
-        /// Where to confirm it.
-        reply: oneshot::Sender<()>,
-    },
-}
-
-/// The requests of operators to the owner of a daemon.
-#[derive(Debug)]
-pub struct OwnerRequests(mpsc::Receiver<OwnerRequest>);
-
-impl OwnerRequests {
-    /// The next one; without end after the daemon has ended.
-    pub async fn next(&mut self) -> OwnerRequest {
-        match self.0.recv().await {
-            Some(request) => request,
-            None => std::future::pending().await,
-        }
-    }
-}
-
-/// The most requests of operators that wait for the owner.
-const OWNER_REQUESTS: usize = 4;
-
-/// The traffic totals of a run.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Totals {
-    /// The last counters of the data plane.
-    pub data_plane: Snapshot,
-}
-
-impl fmt::Display for Totals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counters = &self.data_plane.counters;
-        let (gtpu, ip) = (
-            counters.gtpu_received.packets,
-            counters.ip_received.packets + counters.ethernet_received.packets,
-        );
-        let (forwarded, dropped) = (counters.forwarded, counters.total_drops());
-        write!(f, "received {gtpu} packets on N3 and {ip} on N6, forwarded {forwarded}, dropped {dropped}")
-    }
-}
-
-impl Totals {
-    pub(crate) fn of(data_plane: Snapshot) -> Self {
-        Self { data_plane }
-    }
 }
 
 impl Daemon {
@@ -192,7 +132,7 @@ impl Daemon {
         let listens = management.iter().filter_map(Listener::address).collect();
         let (stop, stops) = mpsc::unbounded_channel();
         let (reload, reloads) = mpsc::unbounded_channel();
-        let (owner, requests) = mpsc::channel(OWNER_REQUESTS);
+        let (owner, requests) = OwnerRequests::channel();
         let (end, ended) = oneshot::channel();
         let (restored, is_restored) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
@@ -299,7 +239,7 @@ impl Daemon {
             management: listens,
             stop,
             reload,
-            requests: Some(OwnerRequests(requests)),
+            requests: Some(requests),
             ended,
             control,
             watch: watchdog,
@@ -469,22 +409,6 @@ fn n4_in_threads(
 /// 192 unpredictable bits, from the random keys of the standard library's hash tables.
 fn random() -> [u64; 3] {
     [(); 3].map(|()| RandomState::new().hash_one(0))
-}
-
-pub(crate) fn slices(upf: &Upf) -> Vec<SliceLimit> {
-    let limit =
-        |slice: &Slice| SliceLimit { slice: slice.id(), uplink: slice.uplink, downlink: slice.downlink };
-    upf.qos.slice.iter().map(limit).collect()
-}
-
-pub(crate) fn routing(upf: &Upf) -> Routing {
-    let (routing, echo) = (&upf.routing, &upf.gtpu.echo);
-    Routing {
-        decrement_ttl: routing.decrement_ttl,
-        router_advertisement: routing.router_advertisement,
-        icmp_errors_per_second: routing.icmp_errors_per_second,
-        echo: EchoConfig { interval: echo.interval, timeout: echo.timeout, retries: echo.retries },
-    }
 }
 
 /// The configured Node ID, or the first N4 address.

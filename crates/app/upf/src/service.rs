@@ -12,9 +12,10 @@ use tracing::{info, warn};
 
 use crate::chain::{ANNOUNCEMENTS, APART, ChainHead, ChainMember, ServiceAddresses};
 use crate::config::{Config, ConfigError, ConfigErrors, Level, Origin, Problem, Reloaded, Upf};
-use crate::daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
+use crate::daemon::Daemon;
 use crate::error::{ReloadError, RunError, StartError};
 use crate::open::{ManagementControl, first_missing};
+use crate::owner::{OwnerRequest, OwnerRequests, Totals};
 use crate::sd_notify::SdNotifier;
 
 /// A failure of the service.

@@ -8,8 +8,7 @@ use tracing::info;
 
 use super::{Control, Reload, settings};
 use crate::config::{N6Mode, Session, Upf};
-use crate::daemon::{routing, slices};
-use crate::policies::policies;
+use crate::data_plane_settings::{policies, routing, slices};
 
 impl Control {
     /// Handles a request of the owner.

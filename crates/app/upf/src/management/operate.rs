@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 use super::server::{ManagementRequest, Shared};
 use super::views::{DrainRequest, DrainView, LogLevelView, ProblemView, ReloadedView};
 use crate::config::Level;
-use crate::daemon::OwnerRequest;
+use crate::owner::OwnerRequest;
 
 /// Reads the configuration file again, and applies the keys that a running UPF follows.
 ///

@@ -28,7 +28,7 @@ use super::refusal::Refusal;
 use super::views::{AssociationView, PoolView, SessionView};
 use super::{api, console, page};
 use crate::config::Upf;
-use crate::daemon::OwnerRequest;
+use crate::owner::OwnerRequest;
 use crate::watchdog::Pauses;
 use crate::worker::{PortCounters, SnapshotClient, WATCHES};
 

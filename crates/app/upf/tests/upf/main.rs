@@ -21,6 +21,7 @@ mod management_access;
 mod management_api;
 mod management_capture;
 mod management_trace;
+mod module_order;
 mod monitoring;
 mod n4_trust;
 mod own_addresses;

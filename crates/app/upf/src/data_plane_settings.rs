@@ -1,14 +1,32 @@
-//! Converts the forwarding policies of the configuration for the data plane.
+//! Converts the configuration into the settings of the data plane.
 
 use std::net::IpAddr;
 
-use causeway_dataplane::ForwardingPolicy;
+use causeway_dataplane::{EchoConfig, ForwardingPolicy, Routing, SliceLimit};
 use causeway_model::{NewEnd, PolicyName, Redirect};
 use causeway_types::NetworkInstance;
 
-use crate::config::{self, RedirectTo};
+use crate::config::{self, RedirectTo, Slice, Upf};
 
-/// The policies, in the order of the configuration.
+/// The rate limits of slices.
+pub(crate) fn slices(upf: &Upf) -> Vec<SliceLimit> {
+    let limit =
+        |slice: &Slice| SliceLimit { slice: slice.id(), uplink: slice.uplink, downlink: slice.downlink };
+    upf.qos.slice.iter().map(limit).collect()
+}
+
+/// What depends on the UPF being a router, and how paths are supervised.
+pub(crate) fn routing(upf: &Upf) -> Routing {
+    let (routing, echo) = (&upf.routing, &upf.gtpu.echo);
+    Routing {
+        decrement_ttl: routing.decrement_ttl,
+        router_advertisement: routing.router_advertisement,
+        icmp_errors_per_second: routing.icmp_errors_per_second,
+        echo: EchoConfig { interval: echo.interval, timeout: echo.timeout, retries: echo.retries },
+    }
+}
+
+/// The forwarding policies, in the order of the configuration.
 pub(crate) fn policies(given: &[config::ForwardingPolicy]) -> Vec<ForwardingPolicy> {
     given.iter().map(policy).collect()
 }
