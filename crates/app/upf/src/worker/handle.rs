@@ -15,7 +15,7 @@ use causeway_ports::Waker;
 use causeway_types::{Seid, Span, Time, WallClock};
 
 use super::directory::ALL_WORKERS;
-use super::messages::{Command, Report, RestoredUsage, Snapshot, SnapshotClient};
+use super::messages::{Command, Report, RestoredUsage, Snapshot, SnapshotClient, Task};
 use super::n4::N4Work;
 use super::notifier::Notifier;
 use super::packet_loop::{PacketLoop, frame_size};
@@ -213,7 +213,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
         if !old.is_empty() || !new.is_empty() {
             // If the first thread has ended, its last report ends the control plane, too.
-            let _ = self.queue(FIRST_WORKER, Command::Follow(NewPaths { old, new }));
+            let _ = self.queue_task(FIRST_WORKER, Task::Follow(NewPaths { old, new }));
         }
     }
 
@@ -247,7 +247,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_applications(&mut self, applications: &Arc<Applications>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue(worker, Command::Provision(Arc::clone(applications)));
+            let _ = self.queue_task(worker, Task::Provision(Arc::clone(applications)));
         }
     }
 
@@ -256,7 +256,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_heavy_hitters(&mut self, settings: Option<HeavyHitterSettings>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue(worker, Command::HeavyHitters(settings));
+            let _ = self.queue_task(worker, Task::HeavyHitters(settings));
         }
     }
 
@@ -264,7 +264,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue(worker, Command::Host(Arc::clone(host)));
+            let _ = self.queue_task(worker, Task::Host(Arc::clone(host)));
         }
     }
 
@@ -277,7 +277,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         for worker in 0..self.threads.len() {
             let own = if worker == FIRST_WORKER { settings } else { &of_others };
             // A thread that has ended states so in its last report.
-            let _ = self.queue(worker, Command::Settings(Arc::clone(own)));
+            let _ = self.queue_task(worker, Task::Settings(Arc::clone(own)));
         }
         if let Some(placement) = &mut self.placement {
             placement.supervise_paths(!settings.echo.interval.is_zero());
@@ -285,7 +285,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         let paths = self.placement.as_ref().filter(|_| begins).map(Placement::paths_of_others);
         for some in paths.unwrap_or_default().chunks(PATHS_PER_COMMAND) {
             let _ =
-                self.queue(FIRST_WORKER, Command::Follow(NewPaths { old: Vec::new(), new: some.to_vec() }));
+                self.queue_task(FIRST_WORKER, Task::Follow(NewPaths { old: Vec::new(), new: some.to_vec() }));
         }
     }
 
@@ -293,7 +293,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_wall_clock(&mut self, clock: WallClock) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue(worker, Command::WallClock(clock));
+            let _ = self.queue_task(worker, Task::WallClock(clock));
         }
     }
 
@@ -301,14 +301,14 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// called. Returns the number of threads that will each send [`Report::Usage`].
     pub(crate) fn ask_for_usage(&mut self, sessions: &Arc<[(Seid, Time)]>) -> usize {
         let workers = 0..self.threads.len();
-        workers.filter(|worker| self.queue(*worker, Command::UsageSnapshots(Arc::clone(sessions)))).count()
+        workers.filter(|worker| self.queue_task(*worker, Task::UsageSnapshots(Arc::clone(sessions)))).count()
     }
 
     /// Queues usage of sessions that was measured elsewhere, until [`WorkerHandle::wake`] is called. Returns the number of threads that will
     /// each send [`Report::UsageRestored`] for the sessions that they have.
     pub(crate) fn restore_usage(&mut self, usage: &Arc<[RestoredUsage]>) -> usize {
         let workers = 0..self.threads.len();
-        workers.filter(|worker| self.queue(*worker, Command::RestoreUsage(Arc::clone(usage)))).count()
+        workers.filter(|worker| self.queue_task(*worker, Task::RestoreUsage(Arc::clone(usage)))).count()
     }
 
     /// Notifies the threads of queued commands: one system call for each that sleeps.
@@ -331,6 +331,11 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     fn queue(&mut self, worker: usize, command: Command<K>) -> bool {
         self.unnotified |= 1 << worker;
         self.threads.get(worker).is_some_and(|thread| thread.queue(command))
+    }
+
+    /// Queues a task, as [`WorkerHandle::queue`].
+    fn queue_task(&mut self, worker: usize, task: Task) -> bool {
+        self.queue(worker, Command::Task(task))
     }
 
     /// The next report; `None` when a thread has ended without a reason, or all have ended and all reports were read.

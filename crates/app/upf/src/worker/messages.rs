@@ -16,11 +16,20 @@ use tokio::sync::oneshot;
 use super::session_keys::NewPaths;
 use super::watch::Watch;
 
-/// A command of the control plane to a packet thread. `K` identifies a plan.
+/// A command to a packet thread. `K` identifies a plan.
 #[derive(Debug)]
 pub(super) enum Command<K> {
     /// Apply a plan and send [`Report::Applied`] with the same key.
     Apply(K, Plan),
+    /// Do this between packets.
+    Task(Task),
+    /// Stop.
+    Stop,
+}
+
+/// What a packet thread is to do besides plans.
+#[derive(Debug)]
+pub(super) enum Task {
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
     /// Look for heavy hitters in this way from now on, or not at all.
@@ -54,8 +63,6 @@ pub(super) enum Command<K> {
     RestoreUsage(Arc<[RestoredUsage]>),
     /// Observe the packets of a session from now on, or with other keys than before.
     Watch(Watch),
-    /// Stop.
-    Stop,
 }
 
 /// A report of the packet threads to the control plane.

@@ -1,6 +1,7 @@
 //! The packet threads. Each owns a data plane with its sessions and ports. Threads share only the directory of session
 //! owners, and the rings over which they hand packets to each other.
 
+mod commands;
 mod context;
 mod directory;
 mod egress_ports;

@@ -13,8 +13,9 @@ use causeway_dataplane::{
 };
 use causeway_packet::{BATCH, Batch};
 use causeway_ports::{MAX_PORTS, PortError, Ready, wait_with};
-use causeway_types::{Seid, Time};
+use causeway_types::Time;
 
+use super::commands::Cost;
 use super::context::WorkerContext;
 use super::fairness::{BatchFill, Fairness, Owner};
 use super::messages::{Command, Report, Snapshot, Turns};
@@ -22,7 +23,6 @@ use super::n4::{N4Exchange, N4Result, N4Work};
 use super::notifier::Notifier;
 use super::peers::WorkerPeers;
 use super::ports::PortSet;
-use super::session_keys::NewPaths;
 use super::thread::Reports;
 use super::watch::Watches;
 use crate::clock::Clock;
@@ -88,9 +88,9 @@ pub(super) fn frame_size(ports: &PortSet) -> usize {
 
 /// The loop of one packet thread, with its data plane and ports.
 pub(super) struct PacketLoop {
-    context: WorkerContext,
-    received: Batch,
-    clock: Clock,
+    pub(super) context: WorkerContext,
+    pub(super) received: Batch,
+    pub(super) clock: Clock,
     notifier: Arc<Notifier>,
     busy_poll: bool,
     /// The other workers, if there are any.
@@ -101,7 +101,7 @@ pub(super) struct PacketLoop {
     unfair: Counters,
     turns: Turns,
     /// The sessions whose packets are observed; `None`: there is none.
-    watches: Option<Box<Watches>>,
+    pub(super) watches: Option<Box<Watches>>,
     /// The present turn has received packets.
     has_packets: bool,
 }
@@ -398,102 +398,12 @@ impl PacketLoop {
                 self.flush_results(reports, &mut done)?;
             }
             match command {
-                Ok(Command::Apply(key, plan)) => {
-                    // Events before the plan are reported before its result, events caused by it afterwards.
-                    let now = self.clock.now();
-                    self.context.data_plane().advance(now);
-                    while let Some(event) = self.context.data_plane().poll_event() {
-                        self.flush_results(reports, &mut done)?;
-                        reports.send_before_plan(event)?;
+                Ok(Command::Apply(key, plan)) => self.apply(key, &plan, reports, in_flight, &mut done)?,
+                Ok(Command::Task(task)) => {
+                    if self.execute(task, reports)? == Cost::RestOfTurn {
+                        // But for what was taken already.
+                        left = coming.len();
                     }
-                    match in_flight.submit(self.context.data_plane(), now, key, &plan) {
-                        Poll::Ready(applied) => done.push(applied),
-                        Poll::Pending => self.context.flush()?,
-                    }
-                }
-                Ok(Command::Provision(applications)) => {
-                    self.context.data_plane().set_applications(&applications);
-                }
-                Ok(Command::HeavyHitters(settings)) => {
-                    let now = self.clock.now();
-                    self.context.data_plane().set_heavy_hitters(now, settings.as_ref());
-                }
-                Ok(Command::Host(host)) => self.context.data_plane().set_host_reachability(&host),
-                Ok(Command::Settings(settings)) => {
-                    let now = self.clock.now();
-                    self.context.advance(now)?;
-                    self.context.data_plane().reconfigure(now, &settings);
-                }
-                Ok(Command::WallClock(wall)) => {
-                    let now = self.clock.now();
-                    self.context.advance(now)?;
-                    self.context.data_plane().set_wall_clock(now, wall);
-                }
-                Ok(Command::Follow(NewPaths { old, new })) => {
-                    let now = self.clock.now();
-                    self.context.data_plane().follow_paths(now, &old, &new);
-                }
-                Ok(Command::Snapshot(reply)) => {
-                    // The requester also reads the counters of the ports.
-                    self.context.count_losses();
-                    // The requester may have dropped the receiver.
-                    drop(reply.send(self.snapshot()));
-                }
-                Ok(Command::SessionState(session, reply)) => {
-                    let state = self.context.data_plane().session_state(self.clock.now(), session);
-                    // As above.
-                    drop(reply.send(state));
-                }
-                Ok(Command::ApplicationClasses(sessions, reply)) => {
-                    let data_plane = self.context.data_plane();
-                    let classes = sessions.iter().map(|seid| data_plane.application_class(*seid)).collect();
-                    drop(reply.send(classes));
-                }
-                Ok(Command::SwitchState(reply)) => {
-                    drop(reply.send(self.context.data_plane().switch_state()));
-                }
-                Ok(Command::Explain(packet, reply)) => {
-                    let (ingress, octets) = &*packet;
-                    let explained = self.context.data_plane().explain(self.clock.now(), ingress, octets);
-                    drop(reply.send(explained));
-                }
-                Ok(Command::Paths(after, most, reply)) => {
-                    drop(reply.send(self.context.data_plane().paths(after, most)));
-                }
-                Ok(Command::PlacedRules(session, most, reply)) => {
-                    let now = self.clock.now();
-                    let data_plane = self.context.data_plane();
-                    let rules = data_plane.placed_rules(now, session, most);
-                    drop(reply.send((data_plane.rule_placement(now), rules)));
-                }
-                Ok(Command::UsageSnapshots(sessions)) => {
-                    let (now, data_plane) = (self.clock.now(), self.context.data_plane());
-                    // Usage of an earlier event is not in a snapshot, and its report comes first.
-                    while let Some(event) = data_plane.poll_event() {
-                        reports.send(Report::Event(event))?;
-                    }
-                    let snapshot = |(seid, since): &(Seid, Time)| {
-                        Some((*seid, data_plane.usage_snapshot(now, *seid, *since)?))
-                    };
-                    let snapshots = sessions.iter().filter_map(snapshot).collect();
-                    reports.send(Report::Usage(snapshots))?;
-                    // It took as long as many commands: packets come next, but for what was taken already.
-                    left = coming.len();
-                }
-                Ok(Command::RestoreUsage(usage)) => {
-                    let (now, data_plane) = (self.clock.now(), self.context.data_plane());
-                    let restored = usage
-                        .iter()
-                        .filter(|it| data_plane.restore_usage(now, it.session, &it.snapshot, &it.urrs))
-                        .count();
-                    reports.send(Report::UsageRestored(restored))?;
-                    left = coming.len();
-                }
-                Ok(Command::Watch(watch)) => {
-                    let frame = self.received.frame_size();
-                    let watches = self.watches.get_or_insert_with(|| Box::new(Watches::new(frame)));
-                    watches.put(watch);
-                    self.context.show_released(watches.of_released());
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
                 Err(TryRecvError::Empty) => {
@@ -503,6 +413,29 @@ impl PacketLoop {
                 }
             }
         }
+    }
+
+    /// Applies a plan.
+    fn apply<K>(
+        &mut self,
+        key: K,
+        plan: &Plan,
+        reports: &mut Reports<K>,
+        in_flight: &mut InFlight<K>,
+        done: &mut CompletedPlans<K>,
+    ) -> Result<(), End> {
+        // Events before the plan are reported before its result, events caused by it afterwards.
+        let now = self.clock.now();
+        self.context.data_plane().advance(now);
+        while let Some(event) = self.context.data_plane().poll_event() {
+            self.flush_results(reports, done)?;
+            reports.send_before_plan(event)?;
+        }
+        match in_flight.submit(self.context.data_plane(), now, key, plan) {
+            Poll::Ready(applied) => done.push(applied),
+            Poll::Pending => self.context.flush()?,
+        }
+        Ok(())
     }
 
     /// Without a watch, packets are processed as if there had never been one.
@@ -546,7 +479,8 @@ impl PacketLoop {
         Ok(())
     }
 
-    fn snapshot(&self) -> Snapshot {
+    /// The present counters of the thread.
+    pub(super) fn snapshot(&self) -> Snapshot {
         let snapshot = self.context.snapshot(self.clock.now());
         let snapshot =
             Snapshot { counters: snapshot.counters.with(&self.unfair), turns: self.turns, ..snapshot };
@@ -563,6 +497,7 @@ impl PacketLoop {
 
 #[cfg(test)]
 mod tests {
+    use super::super::messages::Task;
     use super::super::thread::{WorkerMessage, channel};
     use super::*;
     use causeway_dataplane::Topology;
@@ -570,6 +505,7 @@ mod tests {
     use causeway_model::RuleSet;
     use causeway_ports::Waker;
     use causeway_slowpath::Limits;
+    use causeway_types::Seid;
 
     // Input:  a hundred queued plans, which establish and delete fifty sessions, and a request for counters.
     // Output: the thread executes at most 32 before it checks its ports again, and does not sleep before all are done;
@@ -589,7 +525,7 @@ mod tests {
             commands.send(Command::Apply(seid.0 * 2 + 1, Plan::removal(seid))).unwrap();
         }
         let (reply, mut answered) = tokio::sync::oneshot::channel();
-        commands.send(Command::Snapshot(reply)).unwrap();
+        commands.send(Command::Task(Task::Snapshot(reply))).unwrap();
         notifier.notify_commands();
         let (mut keys, mut turns) = (Vec::new(), 0);
         while notifier.take_commands_flag() {

@@ -10,7 +10,7 @@ use causeway_dataplane::{Event, Explanation, GtpuPath, Ingress, PathState, Sessi
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
-use super::messages::{ClassesOf, Command, PlacedRules, Questions, Report, Snapshot};
+use super::messages::{ClassesOf, Command, PlacedRules, Questions, Report, Snapshot, Task};
 use super::n4::{N4Exchange, N4Work};
 use super::notifier::Notifier;
 use super::packet_loop::{End, PacketLoop};
@@ -206,44 +206,44 @@ struct Questioner<K> {
 }
 
 impl<K: Send> Questioner<K> {
-    fn ask(&self, question: Command<K>) {
+    fn ask(&self, question: Task) {
         // It fails only when the thread has ended; then the result states so.
-        let _ = self.commands.send(question);
+        let _ = self.commands.send(Command::Task(question));
         self.notifier.notify_commands();
     }
 }
 
 impl<K: Send> Questions for Questioner<K> {
     fn snapshot(&self, reply: oneshot::Sender<Snapshot>) {
-        self.ask(Command::Snapshot(reply));
+        self.ask(Task::Snapshot(reply));
     }
 
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>) {
-        self.ask(Command::SessionState(session, reply));
+        self.ask(Task::SessionState(session, reply));
     }
 
     fn application_classes(&self, sessions: Arc<[Seid]>, reply: oneshot::Sender<ClassesOf>) {
-        self.ask(Command::ApplicationClasses(sessions, reply));
+        self.ask(Task::ApplicationClasses(sessions, reply));
     }
 
     fn switch_state(&self, reply: oneshot::Sender<Option<SwitchState>>) {
-        self.ask(Command::SwitchState(reply));
+        self.ask(Task::SwitchState(reply));
     }
 
     fn explain(&self, packet: Arc<(Ingress, Vec<u8>)>, reply: oneshot::Sender<Option<Explanation>>) {
-        self.ask(Command::Explain(packet, reply));
+        self.ask(Task::Explain(packet, reply));
     }
 
     fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>) {
-        self.ask(Command::Paths(after, most, reply));
+        self.ask(Task::Paths(after, most, reply));
     }
 
     fn placed_rules(&self, session: Option<Seid>, most: usize, reply: oneshot::Sender<PlacedRules>) {
-        self.ask(Command::PlacedRules(session, most, reply));
+        self.ask(Task::PlacedRules(session, most, reply));
     }
 
     fn watch(&self, watch: Watch) {
-        self.ask(Command::Watch(watch));
+        self.ask(Task::Watch(watch));
     }
 }
 
