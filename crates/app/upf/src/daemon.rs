@@ -127,7 +127,7 @@ impl Daemon {
         let n4 = open::n4_sockets(&config.upf, receivers)?;
         let n4_ports = open::n4_ports(&config.upf.pfcp)?;
         let (management, access) = open::management_listeners(config)?;
-        let told = open::told_n4_address(&config.upf.pfcp)?;
+        let told = open::advertised_n4_address(&config.upf.pfcp)?;
         let pfcp = n4.iter().take(1).flatten().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
         let listens = management.iter().filter_map(Listener::address).collect();
         let (stop, stops) = mpsc::unbounded_channel();

@@ -31,15 +31,15 @@ pub(super) fn advertised(
     addresses: &[IpAddr],
     advertise: &[IpAddr],
 ) -> Result<Vec<(IpAddr, Option<IpAddr>)>, StartError> {
-    for told in advertise {
-        let count = addresses.iter().filter(|own| own.is_ipv4() == told.is_ipv4()).count();
+    for instead in advertise {
+        let count = addresses.iter().filter(|own| own.is_ipv4() == instead.is_ipv4()).count();
         if count != 1 {
-            let (key, advertised) = (format!("{key}.advertise"), *told);
+            let (key, advertised) = (format!("{key}.advertise"), *instead);
             return Err(StartError::Advertise { key, advertised, count });
         }
     }
-    let told = |own: &IpAddr| advertise.iter().find(|told| told.is_ipv4() == own.is_ipv4()).copied();
-    Ok(addresses.iter().map(|own| (*own, told(own))).collect())
+    let instead = |own: &IpAddr| advertise.iter().find(|instead| instead.is_ipv4() == own.is_ipv4()).copied();
+    Ok(addresses.iter().map(|own| (*own, instead(own))).collect())
 }
 
 fn of_interface(key: &str, dev: &str) -> Result<Vec<IpAddr>, StartError> {
@@ -76,19 +76,19 @@ pub(crate) fn n4_addresses(pfcp: &Pfcp) -> Result<Vec<(String, SocketAddr)>, Sta
 ///
 /// # Errors
 /// As for [`n4_addresses`], or an advertised address does not stand for one address.
-pub(crate) fn told_n4_address(pfcp: &Pfcp) -> Result<DualIp, StartError> {
-    let mut told = DualIp { v4: None, v6: None };
+pub(crate) fn advertised_n4_address(pfcp: &Pfcp) -> Result<DualIp, StartError> {
+    let mut found = DualIp { v4: None, v6: None };
     for (n, server) in pfcp.server.iter().enumerate() {
         let key = format!("upf.pfcp.server[{n}]");
         let own = addresses(&key, server.address, server.dev.as_deref())?;
         for (own, instead) in advertised(&key, &own, &server.advertise)? {
             match instead.unwrap_or(own) {
-                IpAddr::V4(ip) => told.v4 = told.v4.or(Some(ip)),
-                IpAddr::V6(ip) => told.v6 = told.v6.or(Some(ip)),
+                IpAddr::V4(ip) => found.v4 = found.v4.or(Some(ip)),
+                IpAddr::V6(ip) => found.v6 = found.v6.or(Some(ip)),
             }
         }
     }
-    Ok(told)
+    Ok(found)
 }
 
 /// The networks that may set up associations: the configured SMFs and allowed networks; if there are none, loopback and
@@ -150,10 +150,10 @@ mod tests {
             server("2001:db8::1", &[]),
         ];
         let mut pfcp = Pfcp { server: servers, ..Pfcp::default() };
-        let told = told_n4_address(&pfcp).unwrap();
-        assert_eq!((told.v4, told.v6), ("198.51.100.7".parse().ok(), "2001:db8::1".parse().ok()));
+        let advertised = advertised_n4_address(&pfcp).unwrap();
+        assert_eq!((advertised.v4, advertised.v6), ("198.51.100.7".parse().ok(), "2001:db8::1".parse().ok()));
         pfcp.server[2] = server("2001:db8::1", &["198.51.100.9"]);
-        let error = told_n4_address(&pfcp).unwrap_err().to_string();
+        let error = advertised_n4_address(&pfcp).unwrap_err().to_string();
         assert!(error.starts_with("upf.pfcp.server[2].advertise: 198.51.100.9 would stand for 0"), "{error}");
     }
 

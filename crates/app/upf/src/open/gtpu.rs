@@ -61,18 +61,18 @@ fn endpoint(server: &GtpuServer, address: IpAddr, interface_mtu: u32) -> GtpuEnd
 fn announce(
     server: &GtpuServer,
     endpoint: &GtpuEndpoint,
-    (address, told): (IpAddr, Option<IpAddr>),
+    (address, instead): (IpAddr, Option<IpAddr>),
     how: &str,
 ) {
     let serves = server.network_instance.as_deref().unwrap_or("every network instance");
     let socket = SocketAddr::new(address, server.port);
-    let told = told.map_or_else(String::new, |told| format!(", advertised as {told}"));
-    info!("N3 on {socket} over {how}{told}, serves {serves}, MTU {}", endpoint.mtu);
+    let instead = instead.map_or_else(String::new, |instead| format!(", advertised as {instead}"));
+    info!("N3 on {socket} over {how}{instead}, serves {serves}, MTU {}", endpoint.mtu);
 }
 
 /// The port, with the advertised addresses in place of the local ones.
 fn advertising(port: Box<dyn Port>, addresses: &[(IpAddr, Option<IpAddr>)]) -> Box<dyn Port> {
-    let pairs: Vec<_> = addresses.iter().filter_map(|(own, told)| Some((*own, (*told)?))).collect();
+    let pairs: Vec<_> = addresses.iter().filter_map(|(own, instead)| Some((*own, (*instead)?))).collect();
     if pairs.is_empty() { port } else { Box::new(AdvertisedPort::new(port, pairs)) }
 }
 
@@ -80,7 +80,7 @@ fn advertising(port: Box<dyn Port>, addresses: &[(IpAddr, Option<IpAddr>)]) -> B
 fn open_udp(n: usize, server: &GtpuServer, upf: &Upf, set: &mut PortSet) -> Result<(), StartError> {
     let offload = upf.offload;
     let all = addresses(&key(n), server.address, server.dev.as_deref())?;
-    for (address, told) in advertised(&key(n), &all, &server.advertise)? {
+    for (address, instead) in advertised(&key(n), &all, &server.advertise)? {
         let socket = SocketAddr::new(address, server.port);
         let share = set.share();
         let may_be_elsewhere = upf.chain.has(address);
@@ -95,13 +95,13 @@ fn open_udp(n: usize, server: &GtpuServer, upf: &Upf, set: &mut PortSet) -> Resu
             source,
         })?;
         set.add_socket(port.local(), descriptor);
-        let endpoint = endpoint(server, told.unwrap_or(address), port.mtu());
+        let endpoint = endpoint(server, instead.unwrap_or(address), port.mtu());
         let switched_off = if offload { "" } else { " (offload: false)" };
         let how = format!("UDP with {}{switched_off}", port.offload());
         if set.is_first() {
-            announce(server, &endpoint, (address, told), &how);
+            announce(server, &endpoint, (address, instead), &how);
         }
-        set.add_gtpu([endpoint], advertising(Box::new(port), &[(address, told)]));
+        set.add_gtpu([endpoint], advertising(Box::new(port), &[(address, instead)]));
     }
     Ok(())
 }
@@ -138,8 +138,8 @@ fn open_below_ip(
     for (set, (port, how)) in sets.iter_mut().zip(ports) {
         let mut endpoints = Vec::new();
         for (server, address) in &own {
-            let (local, told) = *address;
-            let endpoint = endpoint(server, told.unwrap_or(local), port.mtu());
+            let (local, instead) = *address;
+            let endpoint = endpoint(server, instead.unwrap_or(local), port.mtu());
             announce(server, &endpoint, *address, &how);
             endpoints.push(endpoint);
         }

@@ -22,7 +22,7 @@ use crate::error::StartError;
 use crate::host_networks::HostNetworks;
 use crate::worker::{PortSet, cores};
 
-pub(crate) use address::{addresses, connected, n4_addresses, smf_networks, told_n4_address};
+pub(crate) use address::{addresses, advertised_n4_address, connected, n4_addresses, smf_networks};
 pub use address_translation::NatError;
 pub(crate) use address_translation::{AddressTranslation, address_translation};
 pub(crate) use forwarding::{KernelForwarding, forwarding_advice, kernel_forwarding};
