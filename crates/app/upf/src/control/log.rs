@@ -1,6 +1,7 @@
 //! The log lines of N4. Their rate is limited, so that peers cannot flood the log.
 
 use std::fmt::Display;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{ClassChange, Event, HeavyFlow, HeavyHitter, Plan};
@@ -14,13 +15,63 @@ use super::networks::OutsideAddress;
 use crate::logging::{LineCounts, LineFields, Subject, count_suppressed};
 use crate::management::views::{direction_text, ue_text};
 
+/// Maximum number of lines that wait for [`Log::take_late`]; the rest is lost, as with the limits of [`Log`].
+const MAX_LATE: usize = 128;
+
+/// Something to log that a packet thread noticed, which writes no log lines itself.
+#[derive(Debug)]
+pub(super) enum LateLine {
+    /// An error of an N4 socket.
+    NotReceived(io::Error),
+    /// A datagram that was not sent.
+    Unsent(SocketAddr, io::Error),
+    /// A UE address of a new session.
+    Outside(Seid, OutsideAddress),
+    /// An event of the data plane, which N4 has handled.
+    Event(Event),
+}
+
 /// Writes log lines, with limits for each kind: for each peer and in all.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     counts: LineCounts,
+    /// What the control thread logs when it has its turn.
+    late: Vec<LateLine>,
 }
 
 impl Log {
+    /// Logs this when the control thread has its turn.
+    pub(super) fn later(&mut self, line: LateLine) {
+        if self.late.len() < MAX_LATE {
+            self.late.push(line);
+        }
+    }
+
+    /// There is something that the control thread has to log.
+    pub(super) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// What the control thread has to log, for [`Log::late`].
+    pub(super) fn take_late(&mut self) -> Vec<LateLine> {
+        std::mem::take(&mut self.late)
+    }
+
+    /// Logs what a packet thread noticed.
+    pub(super) fn late(&mut self, now: Time, line: &LateLine) {
+        match line {
+            LateLine::NotReceived(error) => {
+                self.warn(now, "N4 sockets", None, &format_args!("receiving on N4: {error}"));
+            }
+            LateLine::Unsent(to, error) => {
+                let what = format_args!("sending to {to} on N4: {error}");
+                self.warn(now, "unsent datagrams", Some(to.ip()), &what);
+            }
+            LateLine::Outside(session, outside) => self.outside_address(now, *session, outside),
+            LateLine::Event(event) => self.event(now, event),
+        }
+    }
+
     /// A notice, at its level, with the fields of its session.
     pub(super) fn notice(&mut self, now: Time, notice: &Notice, n4: &N4) {
         let subject = (notice.kind(), notice.peer());
@@ -121,7 +172,7 @@ impl Log {
     }
 
     /// A UE address that no subnet of its data network contains.
-    pub(super) fn outside_address(&mut self, now: Time, session: Seid, outside: &OutsideAddress) {
+    fn outside_address(&mut self, now: Time, session: Seid, outside: &OutsideAddress) {
         let OutsideAddress { ue, dnn } = outside;
         let what = format_args!(
             "session {session}: UE address {ue} is in no subnet of data network {dnn}, so that downlink packets may not \

@@ -31,7 +31,7 @@ use causeway_n4::{ApplyId, N4, Notice, Output, SeidShare};
 use causeway_pfcp::Header;
 use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
-use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Seid, Time, WallClock};
+use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Time, WallClock};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
 
@@ -51,8 +51,8 @@ use events::Events;
 use gtpu_paths::GtpuPaths;
 use inputs::{Input, Inputs};
 use kernel_routes::KernelRoutes;
-use log::Log;
-use networks::{Networks, OutsideAddress};
+use log::{LateLine, Log};
+use networks::Networks;
 use replication::{Identity, Replication};
 use request_times::RequestTimes;
 use routes::FramedRoutes;
@@ -71,9 +71,6 @@ const MAX_REQUESTS: usize = 64;
 /// Maximum number of datagrams, or of reports of the packet threads, that are processed before other sources have their
 /// turn.
 const BURST: usize = 64;
-
-/// Maximum number of lines that wait for the log; the rest is lost, as with the limits of [`Log`].
-const UNLOGGED: usize = 128;
 
 /// The kind of stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,7 +226,6 @@ pub(crate) async fn run(
         left: VecDeque::new(),
         unplaced: Vec::new(),
         threads: Vec::new(),
-        unlogged: Vec::new(),
         by_packet_thread: 0,
         replication,
         identity,
@@ -293,18 +289,6 @@ enum Restoring {
     },
 }
 
-/// Something to log that a packet thread noticed, which writes no log lines itself.
-enum Unlogged {
-    /// An error of an N4 socket.
-    NotReceived(io::Error),
-    /// A datagram that was not sent.
-    Unsent(SocketAddr, io::Error),
-    /// A UE address of a new session.
-    Outside(Seid, OutsideAddress),
-    /// An event of the data plane, which N4 has handled.
-    Event(Event),
-}
-
 /// The control plane, but for what the control thread waits for.
 pub(crate) struct Control {
     n4: N4,
@@ -336,7 +320,6 @@ pub(crate) struct Control {
     /// Plans of the present turn of a packet thread that no thread was given yet, and the threads for them.
     unplaced: Vec<(ApplyId, Plan)>,
     threads: Vec<Result<usize, ApplyError>>,
-    unlogged: Vec<Unlogged>,
     /// Datagrams that the packet threads have handled.
     by_packet_thread: u64,
     /// What the standby of the chain gets; `None`: there is no chain.
@@ -410,7 +393,7 @@ impl Control {
             }
             Input::Replicated(changes) => self.replicated(changes),
             Input::Arrived(Ok(())) => self.receive(0),
-            Input::Arrived(Err(error)) => self.log_later(Unlogged::NotReceived(error)),
+            Input::Arrived(Err(error)) => self.log.later(LateLine::NotReceived(error)),
             Input::Reported(None) => return Some(Err(RunError::Panicked("packets"))),
             Input::Reported(Some(message)) => {
                 heartbeat.set_activity(Activity::Reports);
@@ -587,9 +570,9 @@ impl Control {
     /// Takes what sockets have for N4 and the log.
     fn take_back(&mut self, sockets: &mut Sockets) {
         sockets.spare.drain(..).for_each(|octets| self.n4.recycle(octets));
-        let errors = sockets.take_error().map(Unlogged::NotReceived).into_iter();
-        let unsent = sockets.unsent.drain(..).map(|(to, error)| Unlogged::Unsent(to, error));
-        errors.chain(unsent).for_each(|line| self.log_later(line));
+        let errors = sockets.take_error().map(LateLine::NotReceived).into_iter();
+        let unsent = sockets.unsent.drain(..).map(|(to, error)| LateLine::Unsent(to, error));
+        errors.chain(unsent).for_each(|line| self.log.later(line));
     }
 
     /// Someone is told of each message, plan and event: the packet thread leaves N4 to the control thread.
@@ -804,7 +787,7 @@ impl Control {
         if let Some(session) = plan.change.installed()
             && let Some(outside) = self.networks.address_outside(session)
         {
-            self.log_later(Unlogged::Outside(plan.session, outside));
+            self.log.later(LateLine::Outside(plan.session, outside));
         }
         let routes = self.routes.plan(id, &plan);
         if routes.is_empty() {
@@ -830,30 +813,16 @@ impl Control {
         self.take_back(&mut sockets);
     }
 
-    /// Logs this when the control thread has its turn.
-    fn log_later(&mut self, line: Unlogged) {
-        if self.unlogged.len() < UNLOGGED {
-            self.unlogged.push(line);
-        }
-    }
-
+    /// Logs what packet threads noticed.
     fn log_late(&mut self) {
-        if self.unlogged.is_empty() {
+        if !self.log.has_late() {
             return;
         }
         let now = self.clock.now();
-        for line in std::mem::take(&mut self.unlogged) {
-            match line {
-                Unlogged::NotReceived(error) => {
-                    let what = format_args!("receiving on N4: {error}");
-                    self.log.warn(now, "N4 sockets", None, &what);
-                }
-                Unlogged::Unsent(to, error) => {
-                    let what = format_args!("sending to {to} on N4: {error}");
-                    self.log.warn(now, "unsent datagrams", Some(to.ip()), &what);
-                }
-                Unlogged::Outside(session, outside) => self.log.outside_address(now, session, &outside),
-                Unlogged::Event(event) => self.log_event(now, &event),
+        for line in self.log.take_late() {
+            self.log.late(now, &line);
+            if let LateLine::Event(event) = &line {
+                self.events.data_plane(now, self.n4.wall_clock(), event);
             }
         }
     }

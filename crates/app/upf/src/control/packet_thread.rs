@@ -14,9 +14,10 @@ use causeway_fastpath::index::prefetch_at;
 use causeway_n4::{ApplyId, Output};
 use causeway_types::Time;
 
+use super::log::LateLine;
 use super::request_times::Histograms;
 use super::sockets::{SharedSockets, Sockets, try_lock};
-use super::{Control, Unlogged, messages};
+use super::{Control, messages};
 use crate::clock::Clock;
 use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report};
 
@@ -156,7 +157,7 @@ impl Control {
             (Some(due), Some(armed)) => due < armed,
             (due, armed) => due.is_some() && armed.is_none(),
         };
-        !self.left.is_empty() || !self.unlogged.is_empty() || is_late()
+        !self.left.is_empty() || self.log.has_late() || is_late()
     }
 
     /// Handles the reports of a packet thread, then the datagrams that it has received. Returns their number. The responses are queued at its
@@ -246,7 +247,7 @@ impl Control {
     fn event_in(&mut self, now: Time, event: Event) {
         self.paths.event(&event);
         if matches!(event, Event::HeavyHitter { .. } | Event::ClassChange { .. }) {
-            self.log_later(Unlogged::Event(event.clone()));
+            self.log.later(LateLine::Event(event.clone()));
         }
         self.n4.event(now, event);
     }
