@@ -5,6 +5,7 @@
 
 mod events;
 mod gtpu_paths;
+mod host;
 mod inputs;
 mod kernel_routes;
 mod log;
@@ -39,9 +40,9 @@ use crate::chain::ChainHead;
 use crate::clock::Clock;
 use crate::config::{N4Mode, Session, Upf};
 use crate::error::RunError;
-use crate::host_addresses::{AddressChanges, HostWatch, RefusedDatagrams};
+use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status};
-use crate::memory::{Budget, Reading, rounded};
+use crate::memory::Budget;
 use crate::open::AddressTranslation;
 use crate::owner::{OwnerRequest, Totals};
 use crate::wall::{self, Wall};
@@ -49,6 +50,7 @@ use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
 use crate::worker::{PortCounters, Report, WorkerHandle, WorkerMessage, WorkerReports};
 use events::Events;
 use gtpu_paths::GtpuPaths;
+use host::Host;
 use inputs::{Input, Inputs};
 use kernel_routes::KernelRoutes;
 use log::{LateLine, Log};
@@ -216,8 +218,7 @@ pub(crate) async fn run(
         ways,
         outgoing: Vec::new(),
         log: Log::default(),
-        machine: given.machine,
-        refused: [0; 2],
+        host: Host::new(given.machine, budget),
         routes,
         kernel,
         held: BTreeMap::new(),
@@ -235,8 +236,6 @@ pub(crate) async fn run(
         topology: given.topology,
         drained: Vec::new(),
         control_watch: given.control_watch,
-        budget,
-        reading: None,
         events: Events::default(),
         networks: Networks::new(&given.upf),
         paths: GtpuPaths::default(),
@@ -304,9 +303,7 @@ pub(crate) struct Control {
     /// Datagrams that the thread sends at the end of its turn.
     outgoing: Vec<Outgoing>,
     log: Log,
-    machine: HostWatch,
-    /// Datagrams of other interfaces that were logged, of N4 and of N3.
-    refused: [u64; 2],
+    host: Host,
     routes: FramedRoutes<ApplyId>,
     kernel: KernelRoutes<ApplyId>,
     /// Plans that wait for their kernel routes.
@@ -335,9 +332,6 @@ pub(crate) struct Control {
     /// UE address pools that are not configured any more, and of which addresses are in use.
     drained: Vec<Session>,
     control_watch: ControlWatch,
-    budget: Budget,
-    /// The last reading of the memory usage.
-    reading: Option<Reading>,
     events: Events,
     networks: Networks,
     paths: GtpuPaths,
@@ -410,8 +404,7 @@ impl Control {
             Input::Called => {}
             Input::Rung => {
                 heartbeat.beat();
-                self.look_at_memory();
-                self.look_at_interfaces();
+                self.look_at_host();
                 self.remove_drained();
             }
             Input::Asked(ask) => {
@@ -420,7 +413,9 @@ impl Control {
             }
             Input::HostChanged => {
                 heartbeat.set_activity(Activity::Management);
-                self.refresh_host();
+                if let Some(reachability) = self.host.refresh() {
+                    self.worker.set_host_reachability(&reachability);
+                }
             }
             Input::ClockSet(clock) => {
                 heartbeat.set_activity(Activity::Timers);
@@ -439,42 +434,12 @@ impl Control {
         None
     }
 
-    /// Reads the memory usage, and makes N4 refuse sessions while memory is short.
-    fn look_at_memory(&mut self) {
-        let reading = self.budget.read();
-        let was_short = self.reading.as_ref().is_some_and(|reading| reading.is_short);
-        let is_short = reading.as_ref().is_some_and(|reading| reading.is_short);
-        if let Some(Reading { limit, source, used, .. }) = reading.as_ref().filter(|_| is_short != was_short)
-        {
-            let (used, limit) = (rounded(*used), rounded(*limit));
-            let then = if is_short { "no more sessions are accepted" } else { "sessions are accepted again" };
-            let line = format_args!("memory: {used} of {limit} ({source}) are in use: {then}");
-            self.log.warn(self.clock.now(), "memory", None, &line);
-        }
+    /// Makes N4 refuse sessions while memory is short, and logs what the host refuses.
+    fn look_at_host(&mut self) {
+        let now = self.clock.now();
+        let is_short = self.host.look_at_memory(now, &mut self.log);
         self.n4.set_short_of_memory(is_short);
-        self.reading = reading;
-    }
-
-    /// Logs datagrams that came by other interfaces than those that are accepted.
-    fn look_at_interfaces(&mut self) {
-        let refused = self.machine.refused();
-        for (RefusedDatagrams { what, key, count }, logged) in refused.into_iter().zip(&mut self.refused) {
-            let more = count.saturating_sub(*logged);
-            *logged = count;
-            if more > 0 {
-                let line = format_args!(
-                    "{what}: {more} datagrams came by interfaces that {key} does not accept, and are dropped"
-                );
-                self.log.warn(self.clock.now(), key, None, &line);
-            }
-        }
-    }
-
-    /// Updates the filters and reachable addresses after a change of interfaces or addresses of the host.
-    fn refresh_host(&mut self) {
-        if self.machine.refresh() {
-            self.worker.set_host_reachability(&self.machine.host());
-        }
+        self.host.look_at_interfaces(now, &mut self.log);
     }
 
     /// The wall clock was set.
@@ -518,14 +483,13 @@ impl Control {
                 let _ = reply.send(());
             }
             ask => {
-                let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
-                let refused = self.machine.refused();
+                let refused = self.host.refused();
                 let dropped = self.sockets.iter().map(|sockets| lock(sockets).dropped()).sum();
                 let status = || N4Status {
-                    memory,
+                    memory: self.host.memory(&self.n4),
                     networks: self.networks.status(),
                     paths: self.paths.status(),
-                    refused_datagrams: refused.map(|of| (of.what, of.count)),
+                    refused_datagrams: refused,
                     latencies: self.times.status(),
                     session_limit: u64::from(self.session_limit),
                     by_packet_thread: self.by_packet_thread,

@@ -37,7 +37,7 @@ impl Control {
         self.drained.retain(|pool| is_there(&pool));
         self.drained.extend(gone);
         self.topology.neighbours = neighbours;
-        self.topology.host = HostReachability::clone(&self.machine.host());
+        self.topology.host = HostReachability::clone(&self.host.reachability());
         self.apply_settings(&next, old.session != next.session);
         let mut config = settings::with_live_keys(self.n4.config().clone(), &next, smfs);
         config.address_pools = settings::address_pools(&next, &self.topology.host);
