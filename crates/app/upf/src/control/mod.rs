@@ -6,6 +6,7 @@
 mod events;
 mod gtpu_paths;
 mod host;
+mod in_force;
 mod inputs;
 mod kernel_routes;
 mod log;
@@ -38,7 +39,7 @@ use tracing::info;
 
 use crate::chain::ChainHead;
 use crate::clock::Clock;
-use crate::config::{N4Mode, Session, Upf};
+use crate::config::{N4Mode, Upf};
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status};
@@ -51,6 +52,7 @@ use crate::worker::{PortCounters, Report, WorkerHandle, WorkerMessage, WorkerRep
 use events::Events;
 use gtpu_paths::GtpuPaths;
 use host::Host;
+use in_force::InForce;
 use inputs::{Input, Inputs};
 use kernel_routes::KernelRoutes;
 use log::{LateLine, Log};
@@ -232,9 +234,7 @@ pub(crate) async fn run(
         identity,
         restored: Some(given.restored),
         restoring: Restoring::No,
-        config: given.config,
-        topology: given.topology,
-        drained: Vec::new(),
+        in_force: InForce::new(given.config, given.topology),
         control_watch: given.control_watch,
         events: Events::default(),
         networks: Networks::new(&given.upf),
@@ -325,12 +325,7 @@ pub(crate) struct Control {
     /// Told once no plan of a restored session is in flight.
     restored: Option<oneshot::Sender<()>>,
     restoring: Restoring,
-    /// The configuration in force.
-    config: watch::Sender<Arc<Upf>>,
-    /// The topology of the data plane, with the settings in force.
-    topology: Topology,
-    /// UE address pools that are not configured any more, and of which addresses are in use.
-    drained: Vec<Session>,
+    in_force: InForce,
     control_watch: ControlWatch,
     events: Events,
     networks: Networks,
@@ -453,7 +448,7 @@ impl Control {
 
     /// Tells the packet threads how heavy hitters are looked for.
     fn look_for_heavy_hitters(&mut self) {
-        let settings = self.config.borrow().traffic.heavy_hitters.settings(self.heavy_hitter_seed);
+        let settings = self.in_force.upf().traffic.heavy_hitters.settings(self.heavy_hitter_seed);
         self.worker.set_heavy_hitters(settings);
     }
 
