@@ -12,6 +12,7 @@ mod kernel_routes;
 mod log;
 mod networks;
 mod packet_thread;
+mod plan_routes;
 mod reload;
 pub(crate) mod replication;
 mod request_times;
@@ -21,7 +22,7 @@ mod sockets;
 mod timer;
 mod views;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
@@ -54,12 +55,12 @@ use gtpu_paths::GtpuPaths;
 use host::Host;
 use in_force::InForce;
 use inputs::{Input, Inputs};
-use kernel_routes::KernelRoutes;
 use log::{LateLine, Log};
 use networks::Networks;
+use packet_thread::UnplacedPlans;
+use plan_routes::PlanRoutes;
 use replication::{Identity, Replication};
 use request_times::RequestTimes;
-use routes::FramedRoutes;
 use sockets::{Arrivals, Outgoing, Ways, lock};
 use timer::WakeTimer;
 
@@ -170,9 +171,8 @@ pub(crate) async fn run(
         ),
         false => (Arc::clone(first), Arrivals::of(&lock(first)).map_err(RunError::Sockets)?),
     };
-    let routes = FramedRoutes::new(&given.upf.session);
-    let started = KernelRoutes::start(&given.upf, given.translation);
-    let (kernel, route_results) = started.map_err(RunError::Sockets)?;
+    let (plan_routes, route_results) =
+        PlanRoutes::start(&given.upf, given.translation).map_err(RunError::Sockets)?;
     let in_force = given.config.subscribe();
     let management = Management {
         started: given.clock.anchor(),
@@ -221,14 +221,11 @@ pub(crate) async fn run(
         outgoing: Vec::new(),
         log: Log::default(),
         host: Host::new(given.machine, budget),
-        routes,
-        kernel,
-        held: BTreeMap::new(),
+        plan_routes,
         called,
         armed: None,
         left: VecDeque::new(),
-        unplaced: Vec::new(),
-        threads: Vec::new(),
+        unplaced: UnplacedPlans::default(),
         by_packet_thread: 0,
         replication,
         identity,
@@ -304,19 +301,15 @@ pub(crate) struct Control {
     outgoing: Vec<Outgoing>,
     log: Log,
     host: Host,
-    routes: FramedRoutes<ApplyId>,
-    kernel: KernelRoutes<ApplyId>,
-    /// Plans that wait for their kernel routes.
-    held: BTreeMap<ApplyId, Plan>,
+    plan_routes: PlanRoutes,
     /// Calls the control thread.
     called: Arc<Notify>,
     /// When the timer of the control thread fires; `None`: never.
     armed: Option<Time>,
     /// Outputs of N4 that a packet thread left, in order. Later ones have to wait for them.
     left: VecDeque<Output>,
-    /// Plans of the present turn of a packet thread that no thread was given yet, and the threads for them.
-    unplaced: Vec<(ApplyId, Plan)>,
-    threads: Vec<Result<usize, ApplyError>>,
+    /// Plans of the present turn of a packet thread.
+    unplaced: UnplacedPlans,
     /// Datagrams that the packet threads have handled.
     by_packet_thread: u64,
     /// What the standby of the chain gets; `None`: there is no chain.
@@ -583,7 +576,7 @@ impl Control {
 
     /// The result of a plan.
     fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
-        self.kernel.withdraw(self.routes.applied(&id, result.is_ok()));
+        self.plan_routes.applied(id, result.is_ok());
         self.events.applied(now, self.n4.wall_clock(), &id, result.is_ok());
         let is_gone = matches!(&result, Ok(_) | Err(ApplyError::UnknownSession(_)));
         self.networks.applied(id, result.is_ok(), is_gone);
@@ -603,10 +596,10 @@ impl Control {
 
     /// Continues a plan whose routes were installed, or reports their failure.
     fn route_result(&mut self, id: ApplyId, result: Result<(), String>) {
-        let Some(plan) = self.held.remove(&id) else { return };
+        let Some(plan) = self.plan_routes.written(id) else { return };
         match result {
             Ok(()) => {
-                // As above.
+                // When the packet thread has ended, its last report ends this thread, too.
                 self.worker.apply(id, plan);
             }
             Err(reason) => {
@@ -748,13 +741,7 @@ impl Control {
         {
             self.log.later(LateLine::Outside(plan.session, outside));
         }
-        let routes = self.routes.plan(id, &plan);
-        if routes.is_empty() {
-            return Some(plan);
-        }
-        self.held.insert(id, plan);
-        self.kernel.announce(id, routes);
-        None
+        self.plan_routes.submit(id, plan)
     }
 
     /// Queues a datagram until the thread sends.

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::task;
 
-use causeway_dataplane::Event;
+use causeway_dataplane::{ApplyError, Event, Plan};
 use causeway_fastpath::index::prefetch_at;
 use causeway_n4::{ApplyId, Output};
 use causeway_types::Time;
@@ -19,7 +19,7 @@ use super::request_times::Histograms;
 use super::sockets::{SharedSockets, Sockets, try_lock};
 use super::{Control, messages};
 use crate::clock::Clock;
-use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report};
+use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report, WorkerHandle};
 
 /// How often a packet thread tries to have N4 while another one has it. Together about a hundred microseconds: user packets wait as long for a
 /// turn of the thread itself.
@@ -145,6 +145,34 @@ impl N4Work<ApplyId> for N4InPacketThread {
     }
 }
 
+/// Plans of the present turn that no thread was given yet.
+#[derive(Default)]
+pub(super) struct UnplacedPlans {
+    plans: Vec<(ApplyId, Plan)>,
+    /// The threads for them.
+    threads: Vec<Result<usize, ApplyError>>,
+}
+
+impl UnplacedPlans {
+    /// Finds the threads that have to apply the plans.
+    fn assign(&mut self, worker: &mut WorkerHandle<ApplyId>) {
+        worker.assign(&self.plans, &mut self.threads);
+    }
+
+    /// The plans, each with its thread, or why none can apply it.
+    fn drain(&mut self) -> impl Iterator<Item = (ApplyId, Plan, Result<usize, ApplyError>)> {
+        self.plans.drain(..).zip(self.threads.drain(..)).map(|((id, plan), thread)| (id, plan, thread))
+    }
+
+    /// The memory of these, which are given to threads, serves the next ones.
+    fn take_memory_of(&mut self, placed: Self) {
+        self.threads = placed.threads;
+        if self.plans.is_empty() {
+            self.plans = placed.plans;
+        }
+    }
+}
+
 impl Control {
     /// The next thing is for the control thread: what was left to it, a report that is on its way, a message that somebody is told of.
     fn is_for_control_thread(&self) -> bool {
@@ -212,8 +240,9 @@ impl Control {
                 output if !self.left.is_empty() => self.left.push_back(output),
                 Output::Send { to, bytes } => self.queue(to, bytes),
                 Output::Apply { id, plan } => {
-                    let plan = self.without_routes(id, plan);
-                    self.unplaced.extend(plan.map(|plan| (id, plan)));
+                    if let Some(plan) = self.without_routes(id, plan) {
+                        self.unplaced.plans.push((id, plan));
+                    }
                 }
                 output @ (Output::Applications(_) | Output::Notice(_)) => self.left.push_back(output),
             }
@@ -223,10 +252,10 @@ impl Control {
     /// Gives the plans of the turn to their threads, all together: what the placement needs of them is prefetched.
     fn place_plans(&mut self, thread: usize, is_behind: bool, now: Time, exchange: &mut N4Exchange<ApplyId>) {
         // The result of a plan that no thread can apply may cause further ones.
-        while !self.unplaced.is_empty() {
-            let (mut plans, mut threads) = (mem::take(&mut self.unplaced), mem::take(&mut self.threads));
-            self.worker.assign(&plans, &mut threads);
-            for ((id, plan), worker) in plans.drain(..).zip(threads.drain(..)) {
+        while !self.unplaced.plans.is_empty() {
+            let mut placed = mem::take(&mut self.unplaced);
+            placed.assign(&mut self.worker);
+            for (id, plan, worker) in placed.drain() {
                 match worker {
                     Ok(worker) if worker == thread && !is_behind => exchange.plans.push_back((id, plan)),
                     Ok(worker) => drop(self.worker.apply_at(worker, id, plan)),
@@ -236,11 +265,7 @@ impl Control {
                     }
                 }
             }
-            // Their memory serves the next turn.
-            self.threads = threads;
-            if self.unplaced.is_empty() {
-                self.unplaced = plans;
-            }
+            self.unplaced.take_memory_of(placed);
         }
     }
 

@@ -16,7 +16,7 @@ impl Control {
             Reload::Pools { upf, reply } => {
                 // Addresses of pools that go are allocated until the configuration is in force.
                 let all = self.in_force.with_pools_in_use(&upf);
-                drop(reply.send(self.kernel.set_pools(&all)));
+                drop(reply.send(self.plan_routes.set_kernel_pools(&all)));
             }
             Reload::Apply { upf, smfs, neighbours, reply } => {
                 self.follow(upf, smfs, neighbours);
@@ -46,7 +46,7 @@ impl Control {
         if has_other_pools {
             let all = self.in_force.pools(next);
             self.networks.set_pools(all.iter());
-            self.routes.set_pools(all.iter());
+            self.plan_routes.set_pools(all.iter());
         }
         if let Some((before, now)) = self.in_force.set_settings(next, has_other_pools) {
             let begins = before.echo.interval.is_zero() && !now.echo.interval.is_zero();
@@ -61,7 +61,7 @@ impl Control {
             let config = self.in_force.upf();
             self.apply_settings(&config, true);
             // An error is in the log of the thread; nothing depends on it.
-            drop(self.kernel.set_pools(&self.in_force.with_drained_pools(&config)));
+            drop(self.plan_routes.set_kernel_pools(&self.in_force.with_drained_pools(&config)));
         }
     }
 }
