@@ -20,7 +20,7 @@ use tracing::{info, warn};
 use crate::chain::ChainHead;
 use crate::clock::{Clock, system};
 use crate::config::{Config, Reloaded, Upf};
-use crate::control::replication::{Identity, identity};
+use crate::control::replication::{ChainInputs, Identity, identity};
 use crate::control::{
     self, ControlInputs, ControlWatch, N4InPacketThread, PoolsRefused, Reload, SharedControl, SharedSockets,
     Sockets, Stop,
@@ -142,9 +142,9 @@ impl Daemon {
             let new =
                 || Identity { recovery: WallClock::default().at(clock.anchor()).to_ntp(), secret: random() };
             let identity = identity(&head.records).unwrap_or_else(new);
-            (head, identity)
+            ChainInputs { head, identity, restored }
         });
-        let secret = IdCipher::new(chain.as_ref().map_or_else(random, |(_, identity)| identity.secret));
+        let secret = IdCipher::new(chain.as_ref().map_or_else(random, |chain| chain.identity.secret));
         let teids = TeidScheme::hidden(secret);
         let base = ports.first().map(PortSet::topology).unwrap_or_default();
         let address_monitor = AddressMonitor::open();
@@ -220,7 +220,6 @@ impl Daemon {
             control_watch,
             pauses,
             chain,
-            restored,
         };
         let mut state = control::state_machine(&given, budget.answers());
         budget.settle()?;

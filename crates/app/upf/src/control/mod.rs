@@ -38,7 +38,6 @@ use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Time, WallClock};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
 
-use crate::chain::ChainHead;
 use crate::clock::Clock;
 use crate::config::{N4Mode, Upf};
 use crate::error::RunError;
@@ -59,7 +58,7 @@ use log::{LateLine, Log};
 use networks::Networks;
 use packet_thread::UnplacedPlans;
 use plan_routes::PlanRoutes;
-use replication::{Identity, Replication};
+use replication::{ChainInputs, Primary};
 use request_times::RequestTimes;
 use sockets::{Arrivals, Outgoing, Ways, lock};
 use timer::WakeTimer;
@@ -130,10 +129,8 @@ pub(crate) struct ControlInputs {
     pub(crate) control_watch: ControlWatch,
     /// The pauses of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
-    /// The chain whose primary this is, and what its primaries have in common; `None`: there is no chain.
-    pub(crate) chain: Option<(ChainHead, Identity)>,
-    /// Told when all sessions of an earlier primary are in the data plane.
-    pub(crate) restored: oneshot::Sender<()>,
+    /// The chain whose primary this is; `None`: there is no chain.
+    pub(crate) chain: Option<ChainInputs>,
 }
 
 /// The watchdog's access to the control thread.
@@ -189,10 +186,7 @@ pub(crate) async fn run(
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
     let shared = given.shared;
-    let interval = given.upf.chain.usage_interval;
-    let begin = |(head, identity)| (Replication::new(head, interval), identity);
-    let (mut replication, identity) = given.chain.map(begin).unzip();
-    let acknowledgements = replication.as_mut().map(Replication::acknowledgements);
+    let mut chain = given.chain.map(|chain| Primary::new(chain, given.upf.chain.usage_interval));
     let called = Arc::new(Notify::new());
     let inputs = Inputs {
         arrivals,
@@ -206,7 +200,7 @@ pub(crate) async fn run(
         route_results,
         stops: given.stops,
         reloads: given.reloads,
-        acknowledgements,
+        acknowledgements: chain.as_mut().map(Primary::acknowledgements),
     };
     // Set once.
     let _ = shared.wakers.set(worker.wakers());
@@ -227,10 +221,7 @@ pub(crate) async fn run(
         left: VecDeque::new(),
         unplaced: UnplacedPlans::default(),
         by_packet_thread: 0,
-        replication,
-        identity,
-        restored: Some(given.restored),
-        restoring: Restoring::No,
+        chain,
         in_force: InForce::new(given.config, given.topology),
         control_watch: given.control_watch,
         events: Events::default(),
@@ -262,7 +253,7 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
             }
             inputs.timer.set(control.n4.next_timer());
             inputs.timer.set(control.log.due());
-            inputs.timer.set(control.next_usage_step());
+            inputs.timer.set(control.chain.as_ref().and_then(Primary::next_usage_step));
             control.armed = inputs.timer.due();
             let has_more = !inputs.arrivals.are_none() && lock(&control.own).has_more();
             shared.tell(shared.place.finish(place));
@@ -270,19 +261,6 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
         };
         input = inputs.next(has_more).await;
     }
-}
-
-/// What of an earlier primary the data plane is being given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Restoring {
-    /// It has all of it.
-    No,
-    Sessions,
-    /// The usage of the sessions: answers that are awaited, and the sessions that go on with theirs.
-    Usage {
-        awaited: usize,
-        sessions: usize,
-    },
 }
 
 /// The control plane, but for what the control thread waits for.
@@ -312,12 +290,8 @@ pub(crate) struct Control {
     unplaced: UnplacedPlans,
     /// Datagrams that the packet threads have handled.
     by_packet_thread: u64,
-    /// What the standby of the chain gets; `None`: there is no chain.
-    replication: Option<Replication>,
-    identity: Option<Identity>,
-    /// Told once no plan of a restored session is in flight.
-    restored: Option<oneshot::Sender<()>>,
-    restoring: Restoring,
+    /// `None`: there is no chain.
+    chain: Option<Primary>,
     in_force: InForce,
     control_watch: ControlWatch,
     events: Events,
@@ -370,7 +344,9 @@ impl Control {
         match input {
             Input::Started => {
                 heartbeat.begin();
-                self.begin_replication();
+                if let Some(chain) = &mut self.chain {
+                    chain.begin(self.clock.now(), &mut self.n4);
+                }
                 self.look_for_heavy_hitters();
             }
             Input::Replicated(changes) => self.replicated(changes),
@@ -386,7 +362,9 @@ impl Control {
                 let now = self.clock.now();
                 self.n4.timer(now);
                 self.log.log_suppressed(now);
-                self.ask_for_usage(now);
+                if let Some(chain) = &mut self.chain {
+                    chain.ask_for_usage(now, &self.n4, &mut self.worker);
+                }
             }
             // What was left is handled in any turn.
             Input::Called => {}
@@ -481,7 +459,7 @@ impl Control {
                     latencies: self.times.status(),
                     session_limit: u64::from(self.session_limit),
                     by_packet_thread: self.by_packet_thread,
-                    chain: self.replication.as_ref().map(Replication::status),
+                    chain: self.chain.as_ref().map(Primary::status),
                     ..views::status(&self.n4, dropped)
                 };
                 views::answer(&self.n4, status, ask);
@@ -564,11 +542,15 @@ impl Control {
                 self.worker.event_handled();
             }
             Report::Usage(snapshots) => {
-                if let Some(replication) = &mut self.replication {
-                    replication.usage_measured(&self.n4, snapshots);
+                if let Some(chain) = &mut self.chain {
+                    chain.usage_measured(&self.n4, snapshots);
                 }
             }
-            Report::UsageRestored(sessions) => self.usage_restored(sessions),
+            Report::UsageRestored(sessions) => {
+                if let Some(chain) = &mut self.chain {
+                    chain.usage_restored(sessions);
+                }
+            }
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
         }
         None
@@ -619,9 +601,8 @@ impl Control {
                         self.events.datagram(self.clock.now(), self.n4.wall_clock(), to, &bytes);
                     }
                     self.log.message(|| self.clock.now(), "sends", to, &bytes);
-                    let held = self.replication.as_mut();
-                    let leaves = match held {
-                        Some(replication) => replication.hold(to, bytes),
+                    let leaves = match &mut self.chain {
+                        Some(chain) => chain.hold(to, bytes),
                         None => Some((to, bytes)),
                     };
                     if let Some((to, bytes)) = leaves {
@@ -655,7 +636,9 @@ impl Control {
     /// completed before.
     fn next_output(&mut self) -> Option<Output> {
         loop {
-            self.replicate();
+            if let Some(chain) = &mut self.chain {
+                chain.replicate(self.clock, &mut self.n4, &mut self.worker, &mut self.left);
+            }
             if let Some(output) = self.left.pop_front().or_else(|| self.n4.poll_output()) {
                 return Some(output);
             }
@@ -666,71 +649,10 @@ impl Control {
         }
     }
 
-    /// The primary of a chain begins with the records of the earlier one.
-    fn begin_replication(&mut self) {
-        if let (Some(replication), Some(identity)) = (&mut self.replication, self.identity) {
-            replication.begin(self.clock.now(), &mut self.n4, identity);
-            self.restoring = Restoring::Sessions;
-        }
-    }
-
-    /// Records what has changed in N4. Nothing is sent before.
-    fn replicate(&mut self) {
-        let Some(replication) = &mut self.replication else { return };
-        // Before the outputs are taken: reports have waited for it.
-        if self.restoring == Restoring::Sessions && self.n4.plans_in_flight() == 0 {
-            let usage = replication.record_changes(self.clock.now(), &mut self.n4);
-            let awaited = usage.iter().map(|some| self.worker.restore_usage(some)).sum();
-            self.restoring = Restoring::Usage { awaited, sessions: 0 };
-        }
-        let mut looks_at_associations = false;
-        while let Some(output) = self.n4.poll_output() {
-            looks_at_associations |= matches!(output, Output::Send { .. } | Output::Notice(_));
-            self.left.push_back(output);
-        }
-        replication.follow(&mut self.n4, looks_at_associations);
-        // No datagram has been received before.
-        if let Restoring::Usage { awaited: 0, sessions } = self.restoring {
-            self.restoring = Restoring::No;
-            replication.restored(sessions);
-            if let Some(restored) = self.restored.take() {
-                // The owner may have ended.
-                let _ = restored.send(());
-            }
-        }
-    }
-
-    /// A packet thread goes on with usage of so many sessions of the earlier primary.
-    fn usage_restored(&mut self, count: usize) {
-        if let Restoring::Usage { awaited, sessions } = &mut self.restoring {
-            *awaited = awaited.saturating_sub(1);
-            *sessions += count;
-        }
-    }
-
-    /// When the packet threads are asked for usage next.
-    fn next_usage_step(&self) -> Option<Time> {
-        self.replication.as_ref().filter(|_| self.restoring == Restoring::No)?.next_usage_step()
-    }
-
-    /// Asks the packet threads for usage, if it is time.
-    fn ask_for_usage(&mut self, now: Time) {
-        let may_ask = self.restoring == Restoring::No;
-        let Some(replication) = self.replication.as_mut().filter(|_| may_ask) else { return };
-        let sessions = replication.ask_for_usage(now, &self.n4);
-        if !sessions.is_empty() {
-            replication.asked_for_usage(self.worker.ask_for_usage(&sessions));
-        }
-    }
-
     /// The standby has so many changes: datagrams that waited for them leave.
     fn replicated(&mut self, changes: u64) {
-        if let Some(replication) = &mut self.replication {
-            replication.acknowledged(changes);
-        }
-        while let Some((to, octets)) = self.replication.as_mut().and_then(Replication::release) {
-            self.queue(to, octets);
-        }
+        let left = self.chain.as_mut().map(|chain| chain.acknowledged(changes).collect::<Vec<_>>());
+        left.into_iter().flatten().for_each(|(to, octets)| self.queue(to, octets));
     }
 
     /// Notes a new plan. Returns it, unless it has to wait for kernel routes.

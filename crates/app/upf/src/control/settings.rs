@@ -112,11 +112,11 @@ pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };
     config.limits.answer_octets = answers;
     let recovery = WallClock::default().at(start).to_ntp();
-    let recovery = given.chain.as_ref().map_or(recovery, |(_, identity)| identity.recovery);
+    let recovery = given.chain.as_ref().map_or(recovery, |chain| chain.identity.recovery);
     config.address_pools = address_pools(&given.upf, &given.topology.host);
     let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), recovery);
-    if let Some((head, _)) = &given.chain {
-        n4.number_from(WallClock::default().at(start).to_ntp(), head.epoch);
+    if let Some(chain) = &given.chain {
+        n4.number_from(WallClock::default().at(start).to_ntp(), chain.head.epoch);
     }
     for smf in targets(&given.upf) {
         n4.associate(given.clock.now(), smf);

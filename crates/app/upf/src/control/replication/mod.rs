@@ -3,6 +3,7 @@
 //! A key is one octet for its kind, then: nothing for the UPF itself, the place of an association, the index of a session, or the number of a block of sessions
 //! whose usage the record has. A place is taken again when its association has ended, so that there are as many records as there ever were associations at a time.
 
+mod primary;
 mod usage;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,6 +17,8 @@ use tracing::{info, warn};
 
 use crate::chain::{ChainHead, ChainStatus, Change, Record};
 use crate::worker::RestoredUsage;
+pub(crate) use primary::ChainInputs;
+pub(super) use primary::Primary;
 use usage::{ChangedBlock, UsageSnapshots};
 
 /// Datagrams that wait, at most. SMFs repeat what gets no response.
