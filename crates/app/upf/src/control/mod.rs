@@ -10,6 +10,7 @@ mod in_force;
 mod inputs;
 mod kernel_routes;
 mod log;
+mod n4_io;
 mod networks;
 mod packet_thread;
 mod plan_routes;
@@ -24,14 +25,11 @@ mod views;
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, BackendError, Capabilities, Event, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
-use causeway_n4::{ApplyId, N4, Notice, Output, SeidShare};
-use causeway_pfcp::Header;
+use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Time, WallClock};
@@ -39,7 +37,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tracing::info;
 
 use crate::clock::Clock;
-use crate::config::{N4Mode, Upf};
+use crate::config::Upf;
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status};
@@ -55,12 +53,12 @@ use host::Host;
 use in_force::InForce;
 use inputs::{Input, Inputs};
 use log::{LateLine, Log};
+use n4_io::N4Io;
 use networks::Networks;
 use packet_thread::UnplacedPlans;
 use plan_routes::PlanRoutes;
 use replication::{ChainInputs, Primary};
-use request_times::RequestTimes;
-use sockets::{Arrivals, Outgoing, Ways, lock};
+use sockets::lock;
 use timer::WakeTimer;
 
 pub(crate) use kernel_routes::PoolsRefused;
@@ -159,15 +157,9 @@ pub(crate) async fn run(
     let (control, asks) = mpsc::channel(MAX_REQUESTS);
     n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
-    let first = given.n4.first().ok_or_else(|| RunError::Sockets(io::ErrorKind::AddrNotAvailable.into()))?;
-    let ways = Ways::of(&lock(first));
-    let (own, arrivals) = match given.upf.pfcp.accelerate {
-        true => (
-            Arc::new(lock(first).sender(given.upf.offload).map_err(RunError::Sockets)?.into()),
-            Arrivals::of_none(),
-        ),
-        false => (Arc::clone(first), Arrivals::of(&lock(first)).map_err(RunError::Sockets)?),
-    };
+    let shared = given.shared;
+    let (n4_io, arrivals) =
+        N4Io::new(given.n4, &given.upf, Arc::clone(&shared.times)).map_err(RunError::Sockets)?;
     let (plan_routes, route_results) =
         PlanRoutes::start(&given.upf, given.translation).map_err(RunError::Sockets)?;
     let in_force = given.config.subscribe();
@@ -185,7 +177,6 @@ pub(crate) async fn run(
     };
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
-    let shared = given.shared;
     let mut chain = given.chain.map(|chain| Primary::new(chain, given.upf.chain.usage_interval));
     let called = Arc::new(Notify::new());
     let inputs = Inputs {
@@ -208,11 +199,7 @@ pub(crate) async fn run(
         n4,
         clock: given.clock,
         worker,
-        is_by_seid: given.n4.len() > 1 && given.upf.pfcp.mode == N4Mode::Udp,
-        sockets: given.n4,
-        own,
-        ways,
-        outgoing: Vec::new(),
+        n4_io,
         log: Log::default(),
         host: Host::new(given.machine, budget),
         plan_routes,
@@ -227,7 +214,6 @@ pub(crate) async fn run(
         events: Events::default(),
         networks: Networks::new(&given.upf),
         paths: GtpuPaths::default(),
-        times: RequestTimes::new(Arc::clone(&shared.times)),
         session_limit: given.upf.max_sessions.min(given.capabilities.max_sessions),
         heavy_hitter_seed: RandomState::new().hash_one(0),
     };
@@ -255,7 +241,7 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
             inputs.timer.set(control.log.due());
             inputs.timer.set(control.chain.as_ref().and_then(Primary::next_usage_step));
             control.armed = inputs.timer.due();
-            let has_more = !inputs.arrivals.are_none() && lock(&control.own).has_more();
+            let has_more = !inputs.arrivals.are_none() && control.n4_io.has_more();
             shared.tell(shared.place.finish(place));
             has_more
         };
@@ -268,15 +254,7 @@ pub(crate) struct Control {
     n4: N4,
     clock: Clock,
     worker: WorkerHandle<ApplyId>,
-    /// The sockets of each thread that receives N4.
-    sockets: Vec<SharedSockets>,
-    /// The kernel gives each of these threads the messages about the SEIDs of its share.
-    is_by_seid: bool,
-    /// Those from which the control thread sends.
-    own: SharedSockets,
-    ways: Ways,
-    /// Datagrams that the thread sends at the end of its turn.
-    outgoing: Vec<Outgoing>,
+    n4_io: N4Io,
     log: Log,
     host: Host,
     plan_routes: PlanRoutes,
@@ -297,7 +275,6 @@ pub(crate) struct Control {
     events: Events,
     networks: Networks,
     paths: GtpuPaths,
-    times: RequestTimes,
     session_limit: u32,
     /// Unpredictable, and the same while the process runs.
     heavy_hitter_seed: u64,
@@ -322,7 +299,7 @@ impl Control {
         }
         if end.is_none() {
             // While this thread has one turn after another, such as for a purge, the others would not have any.
-            (0..self.sockets.len())
+            (0..self.n4_io.threads())
                 .filter(|thread| missed & 1 << thread != 0)
                 .for_each(|it| self.receive(it));
         }
@@ -449,14 +426,13 @@ impl Control {
                 let _ = reply.send(());
             }
             ask => {
-                let refused = self.host.refused();
-                let dropped = self.sockets.iter().map(|sockets| lock(sockets).dropped()).sum();
+                let (refused, dropped) = (self.host.refused(), self.n4_io.dropped());
                 let status = || N4Status {
                     memory: self.host.memory(&self.n4),
                     networks: self.networks.status(),
                     paths: self.paths.status(),
                     refused_datagrams: refused,
-                    latencies: self.times.status(),
+                    latencies: self.n4_io.latencies(),
                     session_limit: u64::from(self.session_limit),
                     by_packet_thread: self.by_packet_thread,
                     chain: self.chain.as_ref().map(Primary::status),
@@ -469,10 +445,10 @@ impl Control {
 
     /// Processes the datagrams that have arrived at the sockets of a thread, in order.
     fn receive(&mut self, thread: usize) {
-        let Some(sockets) = self.sockets.get(thread).map(Arc::clone) else { return };
+        let Some(sockets) = self.n4_io.of_thread(thread) else { return };
         let mut sockets = lock(&sockets);
         self.take_back(&mut sockets);
-        self.prefer_seids_of(thread);
+        self.n4.prefer_seids(self.n4_io.share_of(thread));
         sockets.arrived();
         for _ in 0..BURST {
             if let Some(following) = sockets.peek_next() {
@@ -483,18 +459,11 @@ impl Control {
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             let now = self.clock.now();
             self.log.message(|| now, "received", from, datagram);
-            self.ways.note(from.ip(), way);
-            messages(datagram).for_each(|header| self.times.received(now, from, &header));
+            self.n4_io.received(now, from, way, datagram);
             self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }
         self.take_back(&mut sockets);
-    }
-
-    /// The sessions that the next messages establish get SEIDs of the thread whose sockets have them: it receives what follows, too.
-    fn prefer_seids_of(&mut self, thread: usize) {
-        let share = || SeidShare::new(thread.try_into().ok()?, self.sockets.len().try_into().ok()?);
-        self.n4.prefer_seids(if self.is_by_seid { share() } else { None });
     }
 
     /// Takes what sockets have for N4 and the log.
@@ -606,7 +575,7 @@ impl Control {
                         None => Some((to, bytes)),
                     };
                     if let Some((to, bytes)) = leaves {
-                        self.queue(to, bytes);
+                        self.n4_io.queue(to, bytes);
                     }
                 }
                 Output::Applications(applications) => {
@@ -651,8 +620,9 @@ impl Control {
 
     /// The standby has so many changes: datagrams that waited for them leave.
     fn replicated(&mut self, changes: u64) {
-        let left = self.chain.as_mut().map(|chain| chain.acknowledged(changes).collect::<Vec<_>>());
-        left.into_iter().flatten().for_each(|(to, octets)| self.queue(to, octets));
+        if let Some(chain) = &mut self.chain {
+            chain.acknowledged(changes).for_each(|(to, octets)| self.n4_io.queue(to, octets));
+        }
     }
 
     /// Notes a new plan. Returns it, unless it has to wait for kernel routes.
@@ -666,18 +636,11 @@ impl Control {
         self.plan_routes.submit(id, plan)
     }
 
-    /// Queues a datagram until the thread sends.
-    fn queue(&mut self, to: SocketAddr, octets: Vec<u8>) {
-        messages(&octets).for_each(|header| self.times.queued(to, &header));
-        self.outgoing.push(Outgoing { way: self.ways.to(to.ip()), to, octets });
-    }
-
     /// Sends the queued datagrams.
     fn send(&mut self) {
-        let own = Arc::clone(&self.own);
+        let own = self.n4_io.own();
         let mut sockets = lock(&own);
-        sockets.queue(&mut self.outgoing, &mut self.times.answers);
-        sockets.flush(&self.clock, self.times.histograms());
+        self.n4_io.send(&mut sockets, &self.clock);
         self.take_back(&mut sockets);
     }
 
@@ -706,13 +669,4 @@ impl Control {
             Stop::Now => drop(self.worker.stop()),
         }
     }
-}
-
-/// The headers of the messages of a datagram, up to the first that is malformed.
-fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Header> {
-    std::iter::from_fn(move || {
-        let (header, _, rest) = Header::decode(datagram).ok()?;
-        datagram = rest;
-        Some(header)
-    })
 }

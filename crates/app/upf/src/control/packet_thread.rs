@@ -14,10 +14,10 @@ use causeway_fastpath::index::prefetch_at;
 use causeway_n4::{ApplyId, Output};
 use causeway_types::Time;
 
+use super::Control;
 use super::log::LateLine;
 use super::request_times::Histograms;
 use super::sockets::{SharedSockets, Sockets, try_lock};
-use super::{Control, messages};
 use crate::clock::Clock;
 use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report, WorkerHandle};
 
@@ -212,7 +212,7 @@ impl Control {
             }
             self.take_outputs();
         }
-        self.prefer_seids_of(thread);
+        self.n4.prefer_seids(self.n4_io.share_of(thread));
         let mut count = 0;
         loop {
             if let Some(following) = sockets.peek_next() {
@@ -220,8 +220,7 @@ impl Control {
             }
             let Some((from, way, datagram)) = sockets.take() else { break };
             count += 1;
-            self.ways.note(from.ip(), way);
-            messages(datagram).for_each(|header| self.times.received(now, from, &header));
+            self.n4_io.received(now, from, way, datagram);
             self.n4.datagram(now, from, datagram);
             self.take_outputs();
         }
@@ -229,7 +228,7 @@ impl Control {
         self.by_packet_thread += count as u64;
         // Before another thread has N4: the threads must know of all commands.
         self.worker.wake();
-        sockets.queue(&mut self.outgoing, &mut self.times.answers);
+        self.n4_io.give_queued(sockets);
         count
     }
 
@@ -238,7 +237,7 @@ impl Control {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 output if !self.left.is_empty() => self.left.push_back(output),
-                Output::Send { to, bytes } => self.queue(to, bytes),
+                Output::Send { to, bytes } => self.n4_io.queue(to, bytes),
                 Output::Apply { id, plan } => {
                     if let Some(plan) = self.without_routes(id, plan) {
                         self.unplaced.plans.push((id, plan));

@@ -1,0 +1,125 @@
+//! N4 at its sockets: what has come and what leaves, and how long requests took.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use causeway_n4::SeidShare;
+use causeway_pfcp::Header;
+use causeway_types::Time;
+
+use super::request_times::{Histograms, RequestTimes};
+use super::sockets::{Arrivals, Outgoing, SharedSockets, Sockets, Way, Ways, lock};
+use crate::clock::Clock;
+use crate::config::{N4Mode, Upf};
+use crate::management::HistogramStatus;
+
+/// The sockets of N4, and the datagrams that leave.
+pub(super) struct N4Io {
+    /// The sockets of each thread that receives N4.
+    sockets: Vec<SharedSockets>,
+    /// The kernel gives each of these threads the messages about the SEIDs of its share.
+    kernel_selects_by_seid: bool,
+    /// Those from which the control thread sends.
+    own: SharedSockets,
+    ways: Ways,
+    /// Datagrams that the thread sends at the end of its turn.
+    outgoing: Vec<Outgoing>,
+    times: RequestTimes,
+}
+
+impl N4Io {
+    /// N4 at the sockets of each thread that receives it, and what the control thread waits for: nothing, if others receive.
+    ///
+    /// # Errors
+    /// The error of the kernel, or there are no sockets.
+    pub(super) fn new(
+        sockets: Vec<SharedSockets>,
+        upf: &Upf,
+        times: Arc<Histograms>,
+    ) -> io::Result<(Self, Arrivals)> {
+        let first = sockets.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let ways = Ways::of(&lock(first));
+        let (own, arrivals) = match upf.pfcp.accelerate {
+            true => (Arc::new(lock(first).sender(upf.offload)?.into()), Arrivals::of_none()),
+            false => (Arc::clone(first), Arrivals::of(&lock(first))?),
+        };
+        let io = Self {
+            kernel_selects_by_seid: sockets.len() > 1 && upf.pfcp.mode == N4Mode::Udp,
+            sockets,
+            own,
+            ways,
+            outgoing: Vec::new(),
+            times: RequestTimes::new(times),
+        };
+        Ok((io, arrivals))
+    }
+
+    /// The number of threads that receive N4.
+    pub(super) fn threads(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// The sockets of a thread.
+    pub(super) fn of_thread(&self, thread: usize) -> Option<SharedSockets> {
+        self.sockets.get(thread).map(Arc::clone)
+    }
+
+    /// The sockets from which the control thread sends.
+    pub(super) fn own(&self) -> SharedSockets {
+        Arc::clone(&self.own)
+    }
+
+    /// The share of the SEIDs about which the kernel gives messages to a thread; `None`: any message may come to any thread.
+    pub(super) fn share_of(&self, thread: usize) -> Option<SeidShare> {
+        let share = || SeidShare::new(thread.try_into().ok()?, self.sockets.len().try_into().ok()?);
+        if self.kernel_selects_by_seid { share() } else { None }
+    }
+
+    /// A datagram was received.
+    pub(super) fn received(&mut self, now: Time, from: SocketAddr, way: Way, datagram: &[u8]) {
+        self.ways.note(from.ip(), way);
+        messages(datagram).for_each(|header| self.times.received(now, from, &header));
+    }
+
+    /// Queues a datagram until the thread sends.
+    pub(super) fn queue(&mut self, to: SocketAddr, octets: Vec<u8>) {
+        messages(&octets).for_each(|header| self.times.queued(to, &header));
+        self.outgoing.push(Outgoing { way: self.ways.to(to.ip()), to, octets });
+    }
+
+    /// Gives the queued datagrams to sockets.
+    pub(super) fn give_queued(&mut self, sockets: &mut Sockets) {
+        sockets.queue(&mut self.outgoing, &mut self.times.answers);
+    }
+
+    /// Sends the queued datagrams from the sockets of the control thread.
+    pub(super) fn send(&mut self, own: &mut Sockets, clock: &Clock) {
+        self.give_queued(own);
+        own.flush(clock, self.times.histograms());
+    }
+
+    /// Datagrams may be left at the sockets of the control thread.
+    pub(super) fn has_more(&self) -> bool {
+        lock(&self.own).has_more()
+    }
+
+    /// The number of datagrams that the kernel dropped because a buffer was full.
+    pub(super) fn dropped(&self) -> u64 {
+        self.sockets.iter().map(|sockets| lock(sockets).dropped()).sum()
+    }
+
+    /// How long requests took, by their type.
+    pub(super) fn latencies(&self) -> Vec<(String, HistogramStatus)> {
+        self.times.status()
+    }
+}
+
+/// The headers of the messages of a datagram, up to the first that is malformed.
+fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Header> {
+    std::iter::from_fn(move || {
+        let (header, _, rest) = Header::decode(datagram).ok()?;
+        datagram = rest;
+        Some(header)
+    })
+}
