@@ -28,9 +28,9 @@ pub(super) enum Input {
     /// A timer is due.
     TimerDue,
     /// A packet thread left something of N4 to this thread.
-    Called,
+    N4Released,
     /// The watchdog looks after the thread.
-    Rung,
+    WatchdogProbe,
     /// The management server asks.
     Asked(ManagementRequest),
     /// Addresses of the host have changed.
@@ -52,8 +52,8 @@ pub(super) struct Inputs {
     pub(super) arrivals: Arrivals,
     pub(super) reports: WorkerReports<ApplyId>,
     pub(super) timer: WakeTimer,
-    pub(super) called: Arc<Notify>,
-    pub(super) rung: Arc<Notify>,
+    pub(super) n4_released: Arc<Notify>,
+    pub(super) watchdog_probe: Arc<Notify>,
     pub(super) asks: mpsc::Receiver<ManagementRequest>,
     pub(super) changes: AddressChanges,
     pub(super) wall: Wall,
@@ -67,8 +67,8 @@ pub(super) struct Inputs {
 impl Inputs {
     /// The next input. `has_more`: datagrams are left at N4, whose arrival is not reported again.
     pub(super) async fn next(&mut self, has_more: bool) -> Input {
-        let Self { arrivals, reports, timer, called, rung, asks, changes, wall, route_results, .. } = self;
-        let Self { stops, reloads, acknowledgements, .. } = self;
+        let Self { arrivals, reports, timer, n4_released, watchdog_probe, asks, .. } = self;
+        let Self { changes, wall, route_results, stops, reloads, acknowledgements, .. } = self;
         loop {
             let is_set = tokio::select! {
                 arrived = async { if has_more { ready(Ok(())).await } else { arrivals.wait().await } } => {
@@ -76,8 +76,8 @@ impl Inputs {
                 }
                 report = reports.next() => return Input::Reported(report),
                 () = timer.wait() => return Input::TimerDue,
-                () = called.notified() => return Input::Called,
-                () = rung.notified() => return Input::Rung,
+                () = n4_released.notified() => return Input::N4Released,
+                () = watchdog_probe.notified() => return Input::WatchdogProbe,
                 Some(ask) = asks.recv() => return Input::Asked(ask),
                 () = changes.wait() => return Input::HostChanged,
                 () = wall.wait() => true,

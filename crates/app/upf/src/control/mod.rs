@@ -135,14 +135,14 @@ pub(crate) struct ControlInputs {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ControlWatch {
     heartbeat: Arc<ThreadHeartbeat>,
-    rung: Arc<Notify>,
+    probe: Arc<Notify>,
 }
 
 impl ControlWatch {
     /// The control thread, for the watchdog.
     pub(crate) fn watched(&self) -> WatchedThread {
-        let rung = Arc::clone(&self.rung);
-        let ring = Box::new(move || rung.notify_one());
+        let probe = Arc::clone(&self.probe);
+        let ring = Box::new(move || probe.notify_one());
         WatchedThread { name: "control thread".into(), heartbeat: Arc::clone(&self.heartbeat), ring }
     }
 }
@@ -178,13 +178,13 @@ pub(crate) async fn run(
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
     let mut chain = given.chain.map(|chain| Primary::new(chain, given.upf.chain.usage_interval));
-    let called = Arc::new(Notify::new());
+    let n4_released = Arc::new(Notify::new());
     let inputs = Inputs {
         arrivals,
         reports: worker.take_reports().ok_or(RunError::Panicked("packets"))?,
         timer: WakeTimer::new(given.clock),
-        called: Arc::clone(&called),
-        rung: Arc::clone(&given.control_watch.rung),
+        n4_released: Arc::clone(&n4_released),
+        watchdog_probe: Arc::clone(&given.control_watch.probe),
         asks,
         changes: AddressChanges::new(given.address_monitor),
         wall: Wall::new(given.clock, given.wall),
@@ -203,11 +203,11 @@ pub(crate) async fn run(
         log: Log::default(),
         host: Host::new(given.machine, budget),
         plan_routes,
-        called,
-        armed: None,
-        left: VecDeque::new(),
         unplaced: UnplacedPlans::default(),
-        by_packet_thread: 0,
+        n4_released,
+        timer_due: None,
+        pending_outputs: VecDeque::new(),
+        datagrams_in_packet_threads: 0,
         chain,
         in_force: InForce::new(given.config, given.topology),
         control_watch: given.control_watch,
@@ -240,7 +240,7 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
             inputs.timer.set(control.n4.next_timer());
             inputs.timer.set(control.log.due());
             inputs.timer.set(control.chain.as_ref().and_then(Primary::next_usage_step));
-            control.armed = inputs.timer.due();
+            control.timer_due = inputs.timer.due();
             let has_more = !inputs.arrivals.are_none() && control.n4_io.has_more();
             shared.tell(shared.place.finish(place));
             has_more
@@ -258,16 +258,16 @@ pub(crate) struct Control {
     log: Log,
     host: Host,
     plan_routes: PlanRoutes,
-    /// Calls the control thread.
-    called: Arc<Notify>,
-    /// When the timer of the control thread fires; `None`: never.
-    armed: Option<Time>,
-    /// Outputs of N4 that a packet thread left, in order. Later ones have to wait for them.
-    left: VecDeque<Output>,
     /// Plans of the present turn of a packet thread.
     unplaced: UnplacedPlans,
-    /// Datagrams that the packet threads have handled.
-    by_packet_thread: u64,
+    /// Tells the control thread that a packet thread left something to it.
+    n4_released: Arc<Notify>,
+    /// When the timer of the control thread fires; `None`: never.
+    timer_due: Option<Time>,
+    /// Outputs of N4 that were taken from it before they could be executed, in order. Later ones have to wait for them.
+    pending_outputs: VecDeque<Output>,
+    /// The number of datagrams that the packet threads have handled.
+    datagrams_in_packet_threads: u64,
     /// `None`: there is no chain.
     chain: Option<Primary>,
     in_force: InForce,
@@ -344,8 +344,8 @@ impl Control {
                 }
             }
             // What was left is handled in any turn.
-            Input::Called => {}
-            Input::Rung => {
+            Input::N4Released => {}
+            Input::WatchdogProbe => {
                 heartbeat.beat();
                 self.look_at_host();
                 self.remove_drained();
@@ -434,7 +434,7 @@ impl Control {
                     refused_datagrams: refused,
                     latencies: self.n4_io.latencies(),
                     session_limit: u64::from(self.session_limit),
-                    by_packet_thread: self.by_packet_thread,
+                    by_packet_thread: self.datagrams_in_packet_threads,
                     chain: self.chain.as_ref().map(Primary::status),
                     ..views::status(&self.n4, dropped)
                 };
@@ -601,14 +601,14 @@ impl Control {
         }
     }
 
-    /// The next output of N4; those that the packet thread left come first. A plan that no packet thread could be given is
+    /// The next output of N4; those that are pending come first. A plan that no packet thread could be given is
     /// completed before.
     fn next_output(&mut self) -> Option<Output> {
         loop {
             if let Some(chain) = &mut self.chain {
-                chain.replicate(self.clock, &mut self.n4, &mut self.worker, &mut self.left);
+                chain.replicate(self.clock, &mut self.n4, &mut self.worker, &mut self.pending_outputs);
             }
-            if let Some(output) = self.left.pop_front().or_else(|| self.n4.poll_output()) {
+            if let Some(output) = self.pending_outputs.pop_front().or_else(|| self.n4.poll_output()) {
                 return Some(output);
             }
             match self.worker.own_report()? {

@@ -54,7 +54,7 @@ impl SharedControl {
         let Some(mut place) = self.place.try_take(thread) else { return };
         if let Some(control) = place.as_deref_mut() {
             control.take_back(sockets);
-            control.called.notify_one();
+            control.n4_released.notify_one();
         }
         self.tell(self.place.give_back(place));
     }
@@ -126,7 +126,7 @@ impl N4Work<ApplyId> for N4InPacketThread {
             Some(control) if !control.is_for_control_thread() => control,
             control => {
                 if let Some(control) = control {
-                    control.called.notify_one();
+                    control.n4_released.notify_one();
                 }
                 shared.place.leave(place, self.number);
                 return self.miss(N4Result::Left);
@@ -134,7 +134,7 @@ impl N4Work<ApplyId> for N4InPacketThread {
         };
         let count = control.turn_in(self.number, self.clock.now(), &mut sockets, exchange);
         if control.has_left_something() {
-            control.called.notify_one();
+            control.n4_released.notify_one();
         }
         shared.tell(shared.place.give_back(place));
         sockets.flush(&self.clock, &shared.times);
@@ -176,16 +176,16 @@ impl UnplacedPlans {
 impl Control {
     /// The next thing is for the control thread: what was left to it, a report that is on its way, a message that somebody is told of.
     fn is_for_control_thread(&self) -> bool {
-        !self.left.is_empty() || self.worker.has_awaited() || self.is_observed()
+        !self.pending_outputs.is_empty() || self.worker.has_awaited() || self.is_observed()
     }
 
     /// The control thread has to have a turn soon.
     fn has_left_something(&self) -> bool {
-        let is_late = || match (self.n4.next_timer(), self.armed) {
-            (Some(due), Some(armed)) => due < armed,
-            (due, armed) => due.is_some() && armed.is_none(),
+        let is_late = || match (self.n4.next_timer(), self.timer_due) {
+            (Some(due), Some(timer)) => due < timer,
+            (due, timer) => due.is_some() && timer.is_none(),
         };
-        !self.left.is_empty() || self.log.has_late() || is_late()
+        !self.pending_outputs.is_empty() || self.log.has_late() || is_late()
     }
 
     /// Handles the reports of a packet thread, then the datagrams that it has received. Returns their number. The responses are queued at its
@@ -225,7 +225,7 @@ impl Control {
             self.take_outputs();
         }
         self.place_plans(thread, is_behind, now, exchange);
-        self.by_packet_thread += count as u64;
+        self.datagrams_in_packet_threads += count as u64;
         // Before another thread has N4: the threads must know of all commands.
         self.worker.wake();
         self.n4_io.give_queued(sockets);
@@ -236,14 +236,16 @@ impl Control {
     fn take_outputs(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {
-                output if !self.left.is_empty() => self.left.push_back(output),
+                output if !self.pending_outputs.is_empty() => self.pending_outputs.push_back(output),
                 Output::Send { to, bytes } => self.n4_io.queue(to, bytes),
                 Output::Apply { id, plan } => {
                     if let Some(plan) = self.without_routes(id, plan) {
                         self.unplaced.plans.push((id, plan));
                     }
                 }
-                output @ (Output::Applications(_) | Output::Notice(_)) => self.left.push_back(output),
+                output @ (Output::Applications(_) | Output::Notice(_)) => {
+                    self.pending_outputs.push_back(output)
+                }
             }
         }
     }
