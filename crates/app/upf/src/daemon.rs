@@ -22,13 +22,13 @@ use crate::clock::{Clock, system};
 use crate::config::{Config, Reloaded, Upf};
 use crate::control::replication::{ChainInputs, Identity, identity};
 use crate::control::{
-    self, ControlInputs, ControlWatch, N4InPacketThread, PoolsRefused, Reload, SharedControl, SharedSockets,
-    Sockets, Stop,
+    self, ControlInputs, ControlWatch, N4Identity, N4InPacketThread, PoolsRefused, Reload, SharedControl,
+    SharedSockets, Sockets, Stop,
 };
 use crate::data_plane_settings::{policies, routing, slices};
 use crate::error::{NO_CLASSES, NO_HEAVY_HITTERS, ReloadError, RunError, StartError};
 use crate::host_addresses::{GuardedAddress, HostWatch, descriptor, forget};
-use crate::management::Listener;
+use crate::management::{Listener, Management, ManagementRequest};
 use crate::memory::Budget;
 use crate::open::{self, AddressTranslation, ManagementControl};
 use crate::owner::{OwnerRequests, Totals};
@@ -126,13 +126,14 @@ impl Daemon {
         let receivers = if config.upf.pfcp.accelerate { ports.len().max(1) } else { 1 };
         let n4 = open::n4_sockets(&config.upf, receivers)?;
         let n4_ports = open::n4_ports(&config.upf.pfcp)?;
-        let (management, access) = open::management_listeners(config)?;
-        let told = open::advertised_n4_address(&config.upf.pfcp)?;
+        let (listeners, access) = open::management_listeners(config)?;
+        let advertised = open::advertised_n4_address(&config.upf.pfcp)?;
         let pfcp = n4.iter().take(1).flatten().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
-        let listens = management.iter().filter_map(Listener::address).collect();
+        let listens = listeners.iter().filter_map(Listener::address).collect();
         let (stop, stops) = mpsc::unbounded_channel();
         let (reload, reloads) = mpsc::unbounded_channel();
         let (owner, requests) = OwnerRequests::channel();
+        let (ask, asks) = ManagementRequest::channel();
         let (end, ended) = oneshot::channel();
         let (restored, is_restored) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
@@ -185,40 +186,47 @@ impl Daemon {
             let which = if schedules.len() > 1 { format!(" {number}") } else { String::new() };
             info!("packet thread{which} {schedule}");
         }
-        announce(config, &node, &pfcp, &management);
+        announce(config, &node, &pfcp, &listeners);
         let smfs = open::smf_networks(&config.upf, &pfcp);
         warn_unrestricted_smfs(config, &pfcp);
         let control_watch = ControlWatch::default();
         let watched = std::iter::once(control_watch.watched()).chain(worker.watched());
         let watchdog = Watchdog::start(watched.collect())?;
-        let pauses = watchdog.pauses();
         let upf = config.upf.clone();
         let start = Arc::new(upf.clone());
         let (config, in_force) = watch::channel(Arc::clone(&start));
         let n4_addresses = pfcp.clone();
+        let management = Management {
+            started: clock.anchor(),
+            control: ask,
+            workers: worker.snapshot_client(),
+            ports: counters,
+            pauses: watchdog.pauses(),
+            upf: in_force.clone(),
+            owner,
+            node_id: node.to_string(),
+            streams: Management::stream_permits(),
+            watches: Management::watch_permits(),
+        };
         let given = ControlInputs {
             upf,
-            node,
+            identity: N4Identity { node, advertised, secret },
             topology,
             capabilities,
             clock,
             wall: Box::new(wall),
-            secret,
             smfs,
-            told,
             config,
             translation,
             n4,
             shared,
             machine,
             address_monitor,
-            management,
-            ports: counters,
+            management: (listeners, management),
+            asks,
             stops,
             reloads,
-            owner,
             control_watch,
-            pauses,
             chain,
         };
         let mut state = control::state_machine(&given, budget.answers());

@@ -43,10 +43,10 @@ use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Listener, Management, ManagementRequest, N4Status};
 use crate::memory::Budget;
 use crate::open::AddressTranslation;
-use crate::owner::{OwnerRequest, Totals};
+use crate::owner::Totals;
 use crate::wall::{self, Wall};
-use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
-use crate::worker::{PortCounters, Report, WorkerHandle, WorkerMessage, WorkerReports};
+use crate::watchdog::{Activity, ThreadHeartbeat, WatchedThread};
+use crate::worker::{Report, WorkerHandle, WorkerMessage, WorkerReports};
 use events::Events;
 use gtpu_paths::GtpuPaths;
 use host::Host;
@@ -66,9 +66,6 @@ pub(crate) use networks::network_of;
 pub(crate) use packet_thread::{N4InPacketThread, SharedControl};
 pub(crate) use settings::state_machine;
 pub(crate) use sockets::{SharedSockets, Sockets};
-
-/// Maximum number of queued requests of the management server.
-const MAX_REQUESTS: usize = 64;
 
 /// Maximum number of datagrams, or of reports of the packet threads, that are processed before other sources have their
 /// turn.
@@ -96,18 +93,14 @@ pub(crate) enum Reload {
 /// The inputs of the control thread.
 pub(crate) struct ControlInputs {
     pub(crate) upf: Upf,
-    pub(crate) node: NodeId,
+    pub(crate) identity: N4Identity,
     pub(crate) topology: Topology,
     pub(crate) capabilities: Capabilities,
     pub(crate) clock: Clock,
     /// The wall clock.
     pub(crate) wall: wall::Source,
-    /// The cipher that hides TEIDs and SEIDs.
-    pub(crate) secret: IdCipher,
     /// The networks that may set up associations.
     pub(crate) smfs: Vec<IpNet>,
-    /// The N4 addresses that SMFs are told.
-    pub(crate) told: DualIp,
     /// The configuration in force.
     pub(crate) config: watch::Sender<Arc<Upf>>,
     pub(crate) translation: AddressTranslation,
@@ -118,17 +111,23 @@ pub(crate) struct ControlInputs {
     pub(crate) machine: HostWatch,
     /// Subscribed before the first reading of `machine`, so that no change between them is lost.
     pub(crate) address_monitor: Result<AddressMonitor, PortError>,
-    pub(crate) management: Vec<Listener>,
-    pub(crate) ports: Vec<PortCounters>,
+    /// The management server, which is not started yet, and what it asks.
+    pub(crate) management: (Vec<Listener>, Management),
+    pub(crate) asks: mpsc::Receiver<ManagementRequest>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
     pub(crate) reloads: mpsc::UnboundedReceiver<Reload>,
-    /// Requests of operators to the owner of the daemon.
-    pub(crate) owner: mpsc::Sender<OwnerRequest>,
     pub(crate) control_watch: ControlWatch,
-    /// The pauses of the control thread, then of each packet thread.
-    pub(crate) pauses: Vec<Arc<Pauses>>,
     /// The chain whose primary this is; `None`: there is no chain.
     pub(crate) chain: Option<ChainInputs>,
+}
+
+/// The UPF as SMFs know it.
+pub(crate) struct N4Identity {
+    pub(crate) node: NodeId,
+    /// The N4 addresses that SMFs are told.
+    pub(crate) advertised: DualIp,
+    /// The cipher that hides TEIDs and SEIDs.
+    pub(crate) secret: IdCipher,
 }
 
 /// The watchdog's access to the control thread.
@@ -154,7 +153,6 @@ pub(crate) async fn run(
     budget: Budget,
     mut worker: WorkerHandle<ApplyId>,
 ) -> Result<Totals, RunError> {
-    let (control, asks) = mpsc::channel(MAX_REQUESTS);
     n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
     let shared = given.shared;
@@ -162,21 +160,9 @@ pub(crate) async fn run(
         N4Io::new(given.n4, &given.upf, Arc::clone(&shared.times)).map_err(RunError::Sockets)?;
     let (plan_routes, route_results) =
         PlanRoutes::start(&given.upf, given.translation).map_err(RunError::Sockets)?;
-    let in_force = given.config.subscribe();
-    let management = Management {
-        started: given.clock.anchor(),
-        control,
-        workers: worker.snapshot_client(),
-        ports: given.ports,
-        pauses: given.pauses,
-        upf: in_force,
-        owner: given.owner,
-        node_id: given.node.to_string(),
-        streams: Management::stream_permits(),
-        watches: Management::watch_permits(),
-    };
+    let (listeners, management) = given.management;
     // Dropping it at the end stops it.
-    let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
+    let _server = management::start(listeners, management).map_err(RunError::Sockets)?;
     let mut chain = given.chain.map(|chain| Primary::new(chain, given.upf.chain.usage_interval));
     let n4_released = Arc::new(Notify::new());
     let inputs = Inputs {
@@ -185,7 +171,7 @@ pub(crate) async fn run(
         timer: WakeTimer::new(given.clock),
         n4_released: Arc::clone(&n4_released),
         watchdog_probe: Arc::clone(&given.control_watch.probe),
-        asks,
+        asks: given.asks,
         changes: AddressChanges::new(given.address_monitor),
         wall: Wall::new(given.clock, given.wall),
         route_results,

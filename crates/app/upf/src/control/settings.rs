@@ -8,7 +8,7 @@ use causeway_n4::{self as n4, N4};
 use causeway_rules::{AddressPool, Catalogue};
 use causeway_types::{DualIp, IdCipher, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
 
-use super::ControlInputs;
+use super::{ControlInputs, N4Identity};
 use crate::config::{
     KnownSmf, PathFailure, Pfcp, RequestPort, Session, Smf, Switch, Upf, applications, predefined_rules,
 };
@@ -108,7 +108,8 @@ pub(super) fn address_pools(upf: &Upf, host: &HostReachability) -> Vec<AddressPo
 /// so many octets.
 pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let start = given.clock.anchor();
-    let config = config(&given.upf, given.node.clone(), given.told, start, given.secret);
+    let N4Identity { node, advertised, secret } = &given.identity;
+    let config = config(&given.upf, node.clone(), *advertised, start, *secret);
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };
     config.limits.answer_octets = answers;
     let recovery = WallClock::default().at(start).to_ntp();

@@ -41,6 +41,9 @@ pub(super) const BODY: usize = 16 * 1024;
 /// Sessions for whose application classes the packet threads are asked at a time.
 const CLASSES: usize = 64;
 
+/// Maximum number of queued requests to the control plane.
+const REQUESTS: usize = 64;
+
 /// A request of the server to the control plane.
 #[derive(Debug)]
 pub(crate) enum ManagementRequest {
@@ -68,6 +71,13 @@ pub(crate) enum ManagementRequest {
     Release { node: NodeId, reply: oneshot::Sender<bool> },
     /// Begin or end draining. The result is the number of sessions.
     Drain { is_draining: bool, reply: oneshot::Sender<u64> },
+}
+
+impl ManagementRequest {
+    /// The sender of the server, and what the control plane receives.
+    pub(crate) fn channel() -> (mpsc::Sender<Self>, mpsc::Receiver<Self>) {
+        mpsc::channel(REQUESTS)
+    }
 }
 
 /// Some of the sessions.
