@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::Applied;
+use causeway_model::RuleSet;
 use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{
     Cause, DecodeError, Header, Ie, Message, MessageType, SessionEstablishmentRequest,
@@ -145,14 +146,15 @@ impl N4 {
             identities.encode(&mut user);
         }
         let seid = self.sessions.next_seid();
-        let (change, owners) = self.sessions.plan_session(request, seid, association, &self.associations)?;
-        let footprint = Footprint::of(change.session.rules());
         let of_n4 = user.len() + sets.as_ref().map_or(0, SessionSets::octets);
-        let more = footprint.beyond(Footprint::default()) + of_n4;
-        if let Err(refusal) = self.memory.check_session(self.sessions.needed(), more, &mut self.out) {
-            self.sessions.discard(change);
-            return Err(refusal);
-        }
+        let Self { memory, sessions, associations, out, .. } = self;
+        let needed = sessions.needed();
+        let admit = |rules: &RuleSet| {
+            let more = Footprint::of(rules).beyond(Footprint::default()) + of_n4;
+            memory.check_session(needed, more, out)
+        };
+        let (change, owners) = sessions.plan_session(request, seid, association, associations, admit)?;
+        let footprint = Footprint::of(change.session.rules());
         self.end_replaced_sessions(now, &cp, association, owners);
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
         if !user.is_empty() {

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use causeway_model::{Applications, Capabilities, LocalEndpoints};
+use causeway_model::{Applications, Capabilities, LocalEndpoints, RuleSet};
 use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest, UpFeatures};
 use causeway_rules::{
     Catalogue, Change, Context, OverlappingSessions, PlannedChange, Reason, RecognizedModification,
@@ -119,20 +119,27 @@ impl Sessions {
         self.planning.catalogue.applications = applications;
     }
 
-    /// Plans a session, and returns the older ones that it replaces.
+    /// Plans a session that `admit` permits, and returns the older ones that it replaces. A session that is refused
+    /// leaves them their addresses.
     pub(crate) fn plan_session(
         &mut self,
         request: &SessionEstablishmentRequest<'_>,
         seid: Seid,
         association: AssociationId,
         associations: &Associations,
+        admit: impl FnOnce(&RuleSet) -> Result<(), RequestRefusal>,
     ) -> Result<(Change, BTreeSet<Seid>), RequestRefusal> {
         let replaced = self
             .by_cp_f_seid(&request.cp_f_seid)
             .filter(|it| self.can_be_replaced(*it, association, associations));
         let owners = match self.plan_once(request, seid) {
             Ok(change) => {
-                return Ok((self.check_new_routes(association, change, associations)?, BTreeSet::new()));
+                let change = self.check_new_routes(association, change, associations)?;
+                if let Err(refusal) = admit(change.session.rules()) {
+                    self.discard(change);
+                    return Err(refusal);
+                }
+                return Ok((change, BTreeSet::new()));
             }
             Err(Rejection { reason: Reason::AddressInUse { owners, .. }, .. })
                 if self.may_overlap(&owners, association, replaced, associations) =>
@@ -141,6 +148,7 @@ impl Sessions {
             }
             Err(rejection) => return Err(rejection.into()),
         };
+        admit(&owners.rules)?;
         let gone = self.release_addresses_of(seid, &owners, association, replaced, associations)?;
         let planned = self.plan_once(request, seid);
         self.resources.allow_overlaps(BTreeSet::new());

@@ -101,6 +101,34 @@ fn a_wrong_session_takes_nothing() {
     assert!(n4.n4.session(older).is_some() && n4.n4.occupancy().addresses == 1);
 }
 
+// Input:  a session with the UE address of another one while the process is short of memory; another SMF asks for the
+// address; then there is memory again.
+// Output: No resources available, and the older session keeps its address: the other SMF does not get it; the newer
+// session replaces the older one at last.
+#[test]
+fn a_session_without_memory_takes_nothing() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let mut other = Smf::new(11);
+    n4.associate(&mut other);
+    let first = smf.f_seid();
+    let older = ask_new(&mut n4, &mut smf, first).up_seid();
+    let second = smf.f_seid();
+    n4.n4.set_short_of_memory(true);
+    let before = n4.rest();
+    let request = with_address_of(&smf, second, first);
+    let refused = n4.ask(&mut smf, Some(Seid(0)), request.clone());
+    assert_eq!(refused.cause(), Cause::NoResourcesAvailable);
+    assert_eq!((n4.rest(), n4.n4.counters().memory_refusals), (before, 1));
+    n4.n4.set_short_of_memory(false);
+    let stolen = with_address_of(&other, other.clone().f_seid(), first);
+    let refused = n4.ask(&mut other, Some(Seid(0)), stolen);
+    assert_eq!(refused.refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
+    assert!(n4.plane.has(older) && n4.n4.session(older).is_some());
+    let newer = n4.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!(newer.cause(), Cause::RequestAccepted);
+    assert!(n4.plane.has(newer.up_seid()) && !n4.plane.has(older));
+}
+
 // Input:  a new request with the F-SEID of an established session, and of one that is being established.
 // Output: the older one is removed without a report, since the SMF would take it for the new one's.
 #[test]

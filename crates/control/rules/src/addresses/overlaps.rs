@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use causeway_collections::SortedSet;
+use causeway_model::RuleSet;
 use causeway_types::{IpNet, Seid};
 
 use super::prefix_map::{Family, Prefix};
@@ -27,6 +28,8 @@ pub struct OverlappingSessions {
     pub new_routes: Vec<IpNet>,
     /// The number of framed routes of the session after the request.
     pub routes: usize,
+    /// The rules of the session after the request.
+    pub rules: RuleSet,
 }
 
 impl OverlappingSessions {

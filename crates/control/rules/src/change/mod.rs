@@ -289,10 +289,11 @@ pub(crate) fn claim(
 }
 
 fn claim_rejection(error: ClaimError, session: &SessionRules) -> Rejection {
-    let (held, owners) = match error {
+    let (held, mut owners) = match error {
         ClaimError::InUse { held, owners } => (held, owners),
         ClaimError::TooMany { what, limit } => return Reason::TooMany { what, limit }.into(),
     };
+    owners.rules = session.rules().clone();
     let has = |pdr: &&Pdr| pdr.pdi.tunnel.is_none() && pdr.pdi.ue_nets().any(|net| net.trunc() == held.net);
     let user = session.rules().pdrs.values().find(has);
     let ie = match (held.kind, held.net) {

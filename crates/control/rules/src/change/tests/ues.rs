@@ -137,7 +137,7 @@ fn a_choice_that_fails_rejects_the_request() {
 }
 
 // Input:  a second session with the UE address of the first, without and with the Restoration Indication.
-// Output: refused, naming the first session; its tunnel is released. In another data network it is accepted.
+// Output: refused, naming the first session and the rules of the second; its tunnel is released. In another data network it is accepted.
 #[test]
 fn an_address_that_the_smf_assigns_twice() {
     let mut upf = TestUpf::with(usual());
@@ -149,11 +149,15 @@ fn an_address_that_the_smf_assigns_twice() {
     for (restoration, cause) in [(false, 73), (true, 86)] {
         let changes = RequestedChanges { restoration, ..usual() };
         let rejection = establish_with(changes, Seid(2), &context, &mut upf.resources).unwrap_err();
-        let net: IpNet = "10.45.0.2/32".parse().unwrap();
-        let owners =
-            Box::new(OverlappingSessions { same_ue: [SESSION].into(), ..OverlappingSessions::default() });
-        let ie = crate::ie::UE_IP_ADDRESS;
-        assert_eq!(rejection.reason, Reason::AddressInUse { net, ie, owners, restored: restoration });
+        let Reason::AddressInUse { net, ie, owners, restored } = &rejection.reason else {
+            panic!("{rejection}")
+        };
+        let expected = ("10.45.0.2/32".parse().unwrap(), crate::ie::UE_IP_ADDRESS, restoration);
+        assert_eq!((*net, *ie, *restored), expected);
+        let rules = owners.rules.clone();
+        assert_eq!(rules.pdrs.len(), upf.session.rules().pdrs.len());
+        let expected = OverlappingSessions { same_ue: [SESSION].into(), rules, ..Default::default() };
+        assert_eq!(**owners, expected);
         assert_eq!(answer(&rejection), (cause, Some(93)));
     }
     assert_eq!(upf.resources.tunnels.in_use(), 1);
