@@ -209,6 +209,8 @@ pub struct Occupancy {
     pub remembered_requests: usize,
     /// Requests sent by the UPF that wait for a response.
     pub unanswered_requests: usize,
+    /// Hosts of SMFs that have restarted, or that were said to have.
+    pub restarted_hosts: usize,
     /// Reports that are queued.
     pub waiting_reports: usize,
     /// Local GTP-U tunnels.

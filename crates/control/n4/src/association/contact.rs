@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_pfcp::{AlternativeSmfIpAddress, AssociationUpdateRequest, CpFeatures, SmfSetId};
 use causeway_types::NtpSeconds;
 
-use super::{AssociationId, Associations};
+use super::{Association, AssociationId, Associations};
 use crate::output::Outputs;
 
 /// The contents of an association setup about the peer.
@@ -51,14 +51,15 @@ pub(crate) fn addresses(
 }
 
 impl Associations {
-    /// Applies the update of a peer.
+    /// Applies the update of a peer. Returns the addresses that it had.
     pub(crate) fn update(
         &mut self,
         id: AssociationId,
         request: &AssociationUpdateRequest<'_>,
         out: &mut Outputs,
-    ) {
-        let Some(association) = self.get_mut(id) else { return };
+    ) -> Vec<IpAddr> {
+        let Some(association) = self.get_mut(id) else { return Vec::new() };
+        let had = association.addresses.clone();
         association.update(request);
         // As in a setup, unauthorized information is removed.
         let mut claimed = association.contact();
@@ -70,6 +71,9 @@ impl Associations {
         if let Some(association) = self.get_mut(id) {
             (association.addresses, association.alternatives) = (addresses, alternatives);
             association.smf_set = smf_set;
+            let Association { entities, addresses, .. } = association;
+            entities.retain(|ip, _| addresses.contains(ip));
         }
+        had
     }
 }

@@ -164,7 +164,7 @@ impl N4 {
         let peer = contact.peer;
         let Some(association) = self.associations.get(id) else { return false };
         let restarted = association.recovery() != contact.recovery;
-        let addresses = contact.addresses.clone();
+        let (had, addresses) = (association.addresses().to_vec(), contact.addresses.clone());
         let Some(association) = self.associations.renew(now, id, contact) else { return false };
         let node = association.node().clone();
         let open = if restarted { PendingRequests::Forget } else { PendingRequests::Answer };
@@ -183,6 +183,7 @@ impl N4 {
         if restarted && epoch.is_none() {
             self.transactions.begin_epoch(&addresses);
         }
+        self.forget_unused_hosts(&had);
         self.wake_ready_sessions(now, id);
         self.associations.schedule_heartbeat(now, id);
         self.associations.cancel_setup(peer, id, &mut self.transactions);
@@ -311,7 +312,8 @@ impl N4 {
         request: &AssociationUpdateRequest<'_>,
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
-        self.associations.update(id, request, &mut self.out);
+        let had = self.associations.update(id, request, &mut self.out);
+        self.forget_unused_hosts(&had);
         let config = Arc::clone(&self.config);
         let response = AssociationUpdateResponse {
             up_function_features: Some(self.features),
@@ -370,7 +372,7 @@ impl N4 {
             if let Some(key) = association.held_request() {
                 self.transactions.forget(&key);
             }
-            self.transactions.forget_epochs(association.addresses());
+            self.forget_unused_hosts(association.addresses());
             self.sessions.notify_purged(
                 purged,
                 Notice::AssociationDown { node: association.node().clone(), reason, purged: 0 },
@@ -391,6 +393,13 @@ impl N4 {
 
     /// Ends the association of a node immediately and removes its sessions, without reports. Returns the number of
     /// sessions; `None`: the node has no association.
+    /// Forgets the restart epochs of those of these hosts that no peer uses any more, with their cached responses.
+    fn forget_unused_hosts(&mut self, hosts: &[IpAddr]) {
+        let unused: Vec<_> = hosts.iter().copied().filter(|ip| !self.associations.knows(*ip)).collect();
+        unused.iter().for_each(|ip| self.transactions.forget_answers(*ip));
+        self.transactions.forget_epochs(&unused);
+    }
+
     pub fn end(&mut self, now: Time, node: &causeway_types::NodeId) -> Option<usize> {
         let id = self.associations.of_node(node)?;
         let sessions = self.associations.get(id)?.sessions();

@@ -197,6 +197,7 @@ impl N4 {
             waiting_requests: self.sessions.iter().map(|session| session.waiting().count()).sum(),
             remembered_requests: self.transactions.received(),
             unanswered_requests: self.transactions.unanswered(),
+            restarted_hosts: self.transactions.restarted_hosts(),
             waiting_reports: self.reports.all_waiting(),
             tunnels,
             addresses,

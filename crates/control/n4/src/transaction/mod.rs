@@ -321,6 +321,11 @@ impl Transactions {
         self.inbound.most_in_progress()
     }
 
+    /// The number of hosts with a restart epoch.
+    pub(crate) fn restarted_hosts(&self) -> usize {
+        self.inbound.restarted_hosts()
+    }
+
     /// The number of received requests, including those in progress.
     pub(crate) fn received(&self) -> usize {
         self.inbound.len()

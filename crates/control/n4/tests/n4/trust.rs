@@ -470,3 +470,48 @@ fn no_answer_leads_reports_to_a_third_party() {
     n4.uses(seid, 1);
     assert_eq!(n4.next(smf.addr).header.seid, Some(Seid(1)));
 }
+
+// Input:  an SMF sets its association up twelve times, each time with another time stamp and 16 other addresses; then it
+// updates its addresses, and releases the association.
+// Output: no more hosts are remembered as restarted than it has addresses, after the update only that which it still has,
+// and none after the release.
+#[test]
+fn a_host_is_remembered_as_restarted_as_long_as_an_smf_has_it() {
+    let (mut n4, mut smf) = TestN4::associated();
+    for round in 1..=12 {
+        smf.recovery = NtpSeconds(1000 + round % 2);
+        smf.others = (0..16).map(|at| (round * 16 + at) as u8).collect();
+        n4.associate(&mut smf);
+        assert!((1..=17).contains(&n4.n4.occupancy().restarted_hosts), "{:?}", n4.n4.occupancy());
+    }
+    let address = AlternativeSmfIpAddress { addr: Ipv4Addr::new(192, 0, 2, 255).into(), preferred: false };
+    let update = AssociationUpdateRequest {
+        alternative_smf_ip_addresses: [address].into(),
+        ..AssociationUpdateRequest::new(smf.node_id())
+    };
+    assert_eq!(n4.ask(&mut smf, None, update).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.n4.occupancy().restarted_hosts, 1);
+    let release = AssociationReleaseRequest::new(smf.node_id());
+    n4.ask(&mut smf, None, release);
+    assert_eq!((n4.n4.occupancy().restarted_hosts, n4.rest()), (0, causeway_n4::Occupancy::default()));
+}
+
+// Input:  two SMFs at one host; the first restarts; before it confirms that, the second releases its association, and
+// the first establishes a session.
+// Output: the earlier session of the first is removed, and the new one stays.
+#[test]
+fn the_end_of_an_association_leaves_the_restart_of_another_at_its_host() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let old = n4.establish(&mut smf);
+    let mut second = Smf { addr: SocketAddr::new(smf.ip(), 9000), ..Smf::new(10) };
+    let setup = AssociationSetupRequest::new(fqdn(), RecoveryTimeStamp(second.recovery));
+    assert_eq!(n4.ask(&mut second, None, setup).cause(), Cause::RequestAccepted);
+    smf.recovery = NtpSeconds(2000);
+    let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(smf.recovery));
+    n4.ask(&mut smf, None, heartbeat);
+    let release = AssociationReleaseRequest::new(fqdn());
+    assert_eq!(n4.ask(&mut second, None, release).cause(), Cause::RequestAccepted);
+    let new = n4.establish(&mut smf);
+    n4.shows_its_restart(&smf);
+    assert!(!n4.plane.has(old) && n4.plane.has(new));
+}

@@ -1,7 +1,7 @@
 //! The inbound transaction table: each request is handled once, a duplicate gets the same response (TS 29.244 clause
 //! 6.4).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
@@ -110,7 +110,7 @@ pub(crate) struct Inbound {
     /// The number of the last epoch.
     last_epoch: u32,
     /// The current and the previous epoch of each host that restarted.
-    epochs: Vec<(IpAddr, [u32; 2])>,
+    epochs: BTreeMap<IpAddr, [u32; 2]>,
 }
 
 /// Limits of the table.
@@ -214,7 +214,14 @@ impl Host {
 impl Inbound {
     /// Caches responses for `lifetime`.
     pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
-        Self { hosts: HostTable::default(), lifetime, bounds, octets: 0, last_epoch: 0, epochs: Vec::new() }
+        Self {
+            hosts: HostTable::default(),
+            lifetime,
+            bounds,
+            octets: 0,
+            last_epoch: 0,
+            epochs: BTreeMap::new(),
+        }
     }
 
     /// The state of this request.
@@ -225,7 +232,7 @@ impl Inbound {
     /// The restart epoch of a host. Few hosts have restarted.
     #[inline]
     pub(crate) fn epoch(&self, ip: IpAddr) -> u32 {
-        self.epochs.iter().find(|(host, _)| *host == ip).map_or(0, |(_, [epoch, _])| *epoch)
+        self.epochs.get(&ip).map_or(0, |[epoch, _]| *epoch)
     }
 
     /// Begins a new restart epoch of these hosts. Returns its number, which is higher than all before.
@@ -233,22 +240,30 @@ impl Inbound {
         self.last_epoch = self.last_epoch.saturating_add(1);
         for ip in hosts {
             let before = self.epoch(*ip);
-            self.epochs.retain(|(host, _)| host != ip);
-            self.epochs.push((*ip, [self.last_epoch, before]));
+            self.epochs.insert(*ip, [self.last_epoch, before]);
         }
         self.last_epoch
     }
 
     /// Cancels the last epoch of these hosts: no restart was confirmed.
     pub(crate) fn cancel_epoch(&mut self, hosts: &[IpAddr]) {
-        for (_, [epoch, before]) in self.epochs.iter_mut().filter(|(host, _)| hosts.contains(host)) {
-            *epoch = *before;
+        for host in hosts {
+            if let Some([epoch, before]) = self.epochs.get_mut(host) {
+                *epoch = *before;
+            }
         }
     }
 
     /// Removes the epochs of these hosts: no peer uses them any more.
     pub(crate) fn forget_epochs(&mut self, hosts: &[IpAddr]) {
-        self.epochs.retain(|(host, _)| !hosts.contains(host));
+        for host in hosts {
+            self.epochs.remove(host);
+        }
+    }
+
+    /// The number of hosts with a restart epoch.
+    pub(crate) fn restarted_hosts(&self) -> usize {
+        self.epochs.len()
     }
 
     /// Begins a request that is [`RequestState::New`]. It ends with [`Inbound::answer`] or [`Inbound::forget`]. False:
