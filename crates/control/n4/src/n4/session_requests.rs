@@ -9,7 +9,7 @@ use causeway_pfcp::{
     Cause, DecodeError, Header, Ie, Message, MessageType, SessionEstablishmentRequest,
     SessionModificationRequest,
 };
-use causeway_rules::{PlannedChange, RecognizedRequest};
+use causeway_rules::{Change, PlannedChange, RecognizedRequest};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 
 use super::N4;
@@ -274,6 +274,10 @@ impl N4 {
             self.send_reports(now, seid);
             return Ok(());
         }
+        if let Err(refusal) = self.check_usage(seid, &change) {
+            self.sessions.discard(change);
+            return Err(refusal);
+        }
         // Until the plan is applied, the larger of both footprints counts.
         let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
         let more = after.beyond(before) + more_for_sets;
@@ -288,6 +292,18 @@ impl N4 {
         }
         self.submit_modification(seid, key, takeover, change.into());
         Ok(())
+    }
+
+    /// Rejects a modification that reports more usage while the SMF does not acknowledge that of earlier ones.
+    fn check_usage(&self, seid: Seid, change: &Change) -> Result<(), RequestRefusal> {
+        let waiting = self.reports.additional(seid);
+        if waiting <= self.config.limits.queued_reports_per_session
+            || !self.sessions.reports_usage(seid, &change.plan)
+        {
+            return Ok(());
+        }
+        let reason = RefusalReason::TooManyReports(waiting);
+        Err(RequestRefusal::new(Cause::EntityInCongestion, reason))
     }
 
     fn submit_modification(

@@ -128,6 +128,9 @@ pub enum RefusalReason {
     /// The limit of queued requests is reached.
     #[error("too many requests wait for the data plane")]
     TooManyQueued,
+    /// The limit of usage reports that did not fit into responses and are not acknowledged is reached.
+    #[error("{0} usage reports of earlier modifications of the session wait for the SMF")]
+    TooManyReports(usize),
     /// The Group ID of a session is too long.
     #[error("the Group ID has more than {0} octets")]
     GroupTooLong(usize),

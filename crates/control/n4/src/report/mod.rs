@@ -210,6 +210,11 @@ impl Reports {
         self.of(seid).map_or(0, |held| held.queue.waiting())
     }
 
+    /// The number of queued usage reports of the session that did not fit into a response.
+    pub(crate) fn additional(&self, seid: Seid) -> usize {
+        self.of(seid).map_or(0, |held| held.queue.additional())
+    }
+
     /// The number of queued reports of all sessions. O(sessions with reports).
     pub(crate) fn all_waiting(&self) -> usize {
         self.sessions.values().map(|held| held.queue.waiting()).sum()

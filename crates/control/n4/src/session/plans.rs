@@ -107,6 +107,17 @@ impl Sessions {
         let Some(index) = self.index_of(seid) else { return };
         self.touch(index);
         let Self { all, resources, .. } = self;
+    /// The plan reports usage: it queries or removes a URR, or takes one from a PDR, perhaps its last one.
+    pub(crate) fn reports_usage(&self, seid: Seid, plan: &Plan) -> bool {
+        let Some(session) = self.get(seid) else { return false };
+        let before = session.rules.rules();
+        plan.ops().iter().any(|op| match op {
+            Op::QueryUrr(_) | Op::RemoveUrr(_) | Op::RemovePdr(_) => true,
+            Op::PutPdr(pdr) => before.pdrs.get(&pdr.id).is_some_and(|held| held.urrs != pdr.urrs),
+            _ => false,
+        })
+    }
+
         if let Some(session) = all.get_mut(index) {
             change.commit(seid, &mut session.rules, resources);
             session.apply_marks();

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use causeway_dataplane::{DownlinkData, Event};
 use causeway_model::Capabilities;
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
-use causeway_types::{Seid, Span};
+use causeway_types::{FSeid, PdrId, Seid, Span, UrrId, UsageReportTrigger};
 
-use crate::fixture::{Got, Smf, TestN4, capabilities, config, establishment, volume_urr};
+use crate::fixture::{Got, Smf, TestN4, activation, capabilities, config, establishment, query, volume_urr};
 
 // Input:  a limit of one outstanding report of an SMF, and reports of three sessions.
 // Output: one at a time, first come first served.
@@ -73,7 +74,7 @@ fn a_retained_session_reports_when_others_go() {
     n4.associate(&mut smf);
     let gone = n4.establish(&mut smf);
     let successor = Smf::new(12);
-    let cp = causeway_types::FSeid { seid: Seid(4711), addr: successor.ip().into() };
+    let cp = FSeid { seid: Seid(4711), addr: successor.ip().into() };
     let request = establishment(smf.node_id(), cp);
     let kept = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
     n4.uses(gone, 1);
@@ -106,12 +107,18 @@ const DATAGRAM: usize = 65_507;
 
 /// A session with 2,000 URRs, as `upf.max_pdrs_per_session: 1000` permits.
 fn with_many_urrs() -> (TestN4, Smf, Seid) {
+    with_urrs(2000)
+}
+
+/// A session with so many URRs.
+fn with_urrs(count: u32) -> (TestN4, Smf, Seid) {
     let capabilities = Capabilities { max_pdrs_per_session: 1000, ..capabilities() };
     let (mut n4, mut smf) = (TestN4::with_capabilities(config(), capabilities), Smf::new(10));
     n4.associate(&mut smf);
     let seid = n4.establish(&mut smf);
-    for first in [2, 501, 1001, 1501] {
-        let urrs: Vec<_> = (first..=(first - first % 500) + 500).map(volume_urr).collect();
+    for first in (1..=count).step_by(500) {
+        let urrs: Vec<_> =
+            (first.max(2)..first + 500).take_while(|id| *id <= count).map(volume_urr).collect();
         let more = SessionModificationRequest { create_urrs: urrs.into(), ..Default::default() };
         assert_eq!(n4.ask(&mut smf, Some(seid), more).cause(), Cause::RequestAccepted);
     }
@@ -141,7 +148,7 @@ fn usage_that_exceeds_a_deletion_response_follows_it() {
         n4.deliver(smf.addr, &Smf::report_response(&report, seid, Cause::RequestAccepted));
     }
     assert_eq!(told.iter().map(|usage| usage.0).collect::<BTreeSet<_>>(), (1..=2000).collect());
-    assert!(told.iter().all(|usage| (usage.2, usage.3) == (30, causeway_types::UsageReportTrigger::TERMR)));
+    assert!(told.iter().all(|usage| (usage.2, usage.3) == (30, UsageReportTrigger::TERMR)));
     assert!(!n4.has_notice(|notice| matches!(notice, Notice::ResponseTooLong { .. })));
     n4.is_quiet();
     n4.deliver(smf.addr, &request);
@@ -169,4 +176,54 @@ fn a_deleted_session_with_reports_is_gone_for_its_smf() {
     assert_eq!(n4.rest().sessions, 1);
     let cause = n4.ask(&mut smf, Some(other), SessionDeletionRequest::default()).cause();
     assert_eq!((cause, n4.rest().sessions), (Cause::RequestAccepted, 0));
+}
+
+/// Acknowledges every report of the session, and returns the URRs of their usage.
+fn acknowledge(n4: &mut TestN4, smf: &Smf, seid: Seid) -> Vec<u32> {
+    let mut told = Vec::new();
+    while let Some(report) = n4.try_next(smf.addr) {
+        told.extend(report.usage().iter().map(|usage| usage.0));
+        n4.deliver(smf.addr, &Smf::report_response(&report, seid, Cause::RequestAccepted));
+    }
+    told
+}
+
+// Input:  a session with 100 URRs; its SMF queries all of them again and again, and removes one, and acknowledges no
+// report; then it forwards to a gNB, acknowledges all reports, and queries again.
+// Output: the first query is accepted; the others and the removal are refused with PFCP entity in congestion, and no more
+// reports wait. The change of the FAR is accepted. No usage of an accepted query is lost.
+#[test]
+fn usage_that_follows_modifications_is_bounded() {
+    let (mut n4, mut smf, seid) = with_urrs(100);
+    let first = n4.ask(&mut smf, Some(seid), query());
+    assert_eq!((first.cause(), first.usage().len()), (Cause::RequestAccepted, 10));
+    let waiting = n4.rest().waiting_reports;
+    assert_eq!(waiting, 50);
+    let gone = SessionModificationRequest {
+        remove_urrs: [RemoveUrr::new(UrrId(9))].into(),
+        ..SessionModificationRequest::default()
+    };
+    for request in [query(), query(), gone] {
+        assert_eq!(n4.ask(&mut smf, Some(seid), request).cause(), Cause::EntityInCongestion);
+        assert_eq!(n4.rest().waiting_reports, waiting);
+    }
+    assert_eq!(n4.ask(&mut smf, Some(seid), activation(7)).cause(), Cause::RequestAccepted);
+    assert_eq!(acknowledge(&mut n4, &smf, seid).len(), 90);
+    assert_eq!(n4.ask(&mut smf, Some(seid), query()).cause(), Cause::RequestAccepted);
+    assert_eq!(acknowledge(&mut n4, &smf, seid).len(), 90);
+}
+
+// Input:  a session with 100 URRs, all of which are queried, so that 50 usage reports wait; then downlink data for its UE.
+// Output: the downlink data is reported at once, and nothing is lost.
+#[test]
+fn usage_that_follows_a_modification_does_not_hold_up_paging() {
+    let (mut n4, mut smf, seid) = with_urrs(100);
+    n4.ask(&mut smf, Some(seid), query());
+    let data = DownlinkData { pdr: PdrId(2), qfi: None, dscp: None, status: None };
+    n4.sent.clear();
+    n4.event(Event::DownlinkData { session: seid, data });
+    let report = n4.next(smf.addr);
+    let Message::SessionReportRequest(request) = report.message() else { panic!("{:?}", report.kind()) };
+    assert!(request.report_type.contains(ReportType::DLDR));
+    assert_eq!(n4.n4.counters().lost_reports, 0);
 }

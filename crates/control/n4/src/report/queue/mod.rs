@@ -63,13 +63,14 @@ struct OutstandingRequest {
 
 impl Queue {
     /// Adds a report. A report that is in flight or queued is not added twice. Above `limit`, usage is added to queued
-    /// usage of the same URR, so nothing is lost; other reports are then rejected.
+    /// usage of the same URR, so nothing is lost; other reports are then rejected. Usage that did not fit into a response
+    /// does not count.
     #[must_use]
     pub(super) fn push(&mut self, report: Report, limit: usize) -> bool {
         if self.is_in_flight(&report) {
             return true;
         }
-        let is_full = self.waiting.len() >= limit;
+        let is_full = self.waiting.len() - self.additional() >= limit;
         match report {
             Report::Usage(parts) if is_full => self.merge_usage(parts),
             _ if is_full => return false,
@@ -199,6 +200,11 @@ impl Queue {
     /// The number of queued reports.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// The number of queued usage reports that did not fit into a response.
+    pub(super) fn additional(&self) -> usize {
+        self.waiting.iter().filter(|report| matches!(report, Report::Additional(_))).count()
     }
 
     /// No report is queued or in flight.
