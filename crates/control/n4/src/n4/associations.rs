@@ -228,7 +228,7 @@ impl N4 {
         match self.config.on_path_failure {
             PathFailure::Keep => self.associations.path_is_down(now, id, &mut self.out),
             PathFailure::Purge => {
-                self.hand_over_to_set(now, id);
+                self.hand_over_to_set(now, id, &PurgeFilter::All);
                 self.end_association(now, id, DownReason::PathFailure);
             }
         }
@@ -265,14 +265,14 @@ impl N4 {
         let is_main = association.source().ip() == entity;
         let are_all = is_main && !association.has_new_sessions();
         self.reports.forget_paths(id, &mut self.transactions);
-        if is_main {
-            self.hand_over_to_set(now, id);
-        }
         let (at, epoch) = ((!is_main).then_some(entity), epoch.unwrap_or(u32::MAX));
         let forgotten = match are_all {
             true => PurgeFilter::All,
             false => PurgeFilter::Before { epoch, at, retained: None },
         };
+        if is_main {
+            self.hand_over_to_set(now, id, &forgotten);
+        }
         let purged = match is_set {
             true => PurgeCount::Counted(0),
             false => self.purge_sessions(now, vec![id], forgotten, PendingRequests::Forget),
@@ -289,11 +289,11 @@ impl N4 {
         }
     }
 
-    /// Hands the sessions of an SMF whose path is down over to another SMF of the set whose path is up, if there is
-    /// one.
-    fn hand_over_to_set(&mut self, now: Time, id: AssociationId) {
+    /// Hands these sessions of an SMF, whose path is down or which has forgotten them, over to another SMF of the set
+    /// whose path is up, if there is one.
+    fn hand_over_to_set(&mut self, now: Time, id: AssociationId, which: &PurgeFilter) {
         let Some(sibling) = self.associations.available_set_member(id) else { return };
-        let sessions = self.hand_over(now, id, sibling);
+        let sessions = self.hand_over(now, id, sibling, which);
         let name = |id| self.associations.get(id).map(|association| association.node().clone());
         if let (Some(from), Some(to)) = (name(id), name(sibling)) {
             self.out.notice(Notice::SessionsHandedOver { from, to, sessions });

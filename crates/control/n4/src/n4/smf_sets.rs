@@ -101,10 +101,17 @@ impl N4 {
         self.transactions.refuse_node(now, key, refusal, &mut self.out);
     }
 
-    /// Hands the sessions of an association over to another one of its set, with their reports: the SMF that assigned their F-SEIDs cannot
+    /// Hands these sessions of an association over to another one of its set, with their reports: the SMF that assigned their F-SEIDs cannot
     /// be reached, or does not know them any more.
-    pub(crate) fn hand_over(&mut self, now: Time, from: AssociationId, to: AssociationId) -> usize {
-        let sessions = self.sessions.seids_of(from);
+    pub(crate) fn hand_over(
+        &mut self,
+        now: Time,
+        from: AssociationId,
+        to: AssociationId,
+        which: &PurgeFilter,
+    ) -> usize {
+        let mut sessions = self.sessions.seids_of(from);
+        sessions.retain(|seid| self.sessions.get(*seid).is_some_and(|session| which.covers(session)));
         let receiver = self.associations.get(to).map(|association| association.peer().ip());
         for seid in &sessions {
             self.join_association(*seid, to);

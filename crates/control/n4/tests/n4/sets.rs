@@ -206,6 +206,25 @@ fn reports_of_a_restarted_smf_go_to_another_one_of_the_set() {
     assert!(n4.try_next(one.addr).is_none());
 }
 
+// Input:  an SMF of a set restarts, and establishes another session before it confirms that; then usage of both.
+// Output: the earlier session and its report go to the other SMF; the new one and its report stay.
+#[test]
+fn a_restarted_smf_keeps_its_new_sessions() {
+    let (mut n4, mut one, two) = each_its_own(config());
+    let old = n4.establish(&mut one);
+    one.recovery = NtpSeconds(one.recovery.0 + 5);
+    let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(one.recovery));
+    n4.ask(&mut one, None, heartbeat);
+    let new = n4.establish(&mut one);
+    n4.shows_its_restart(&one);
+    let nodes = [old, new].map(|seid| n4.n4.session(seid).unwrap().node.clone());
+    assert_eq!(nodes, [two.node(), one.node()]);
+    assert!(n4.has_notice(|notice| matches!(notice, Notice::SessionsHandedOver { sessions: 1, .. })));
+    n4.uses(old, 1);
+    n4.uses(new, 2);
+    assert_eq!((n4.next(two.addr).usage()[0].2, n4.next(one.addr).usage()[0].2), (1, 2));
+}
+
 /// A modification by which an SMF of the set takes a session over.
 fn takeover(smf: &Smf, seid: u64) -> SessionModificationRequest<'static> {
     SessionModificationRequest {
