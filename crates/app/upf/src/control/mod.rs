@@ -445,7 +445,7 @@ impl Control {
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             let now = self.clock.now();
             self.log.message(|| now, "received", from, datagram);
-            self.n4_io.received(now, from, way, datagram);
+            self.n4_io.received(now, from, way, datagram, |ip| self.n4.is_smf(ip));
             self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }

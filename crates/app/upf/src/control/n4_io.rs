@@ -1,7 +1,7 @@
 //! N4 at its sockets: what has come and what leaves, and how long requests took.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use causeway_n4::SeidShare;
@@ -76,9 +76,16 @@ impl N4Io {
         if self.kernel_selects_by_seid { share() } else { None }
     }
 
-    /// A datagram was received.
-    pub(super) fn received(&mut self, now: Time, from: SocketAddr, way: Way, datagram: &[u8]) {
-        self.ways.note(from.ip(), way);
+    /// A datagram was received. `is_smf`: an SMF has this address.
+    pub(super) fn received(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        way: Way,
+        datagram: &[u8],
+        is_smf: impl Fn(IpAddr) -> bool,
+    ) {
+        self.ways.note(from.ip(), way, is_smf);
         messages(datagram).for_each(|header| self.times.received(now, from, &header));
     }
 

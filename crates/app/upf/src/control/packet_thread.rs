@@ -220,7 +220,7 @@ impl Control {
             }
             let Some((from, way, datagram)) = sockets.take() else { break };
             count += 1;
-            self.n4_io.received(now, from, way, datagram);
+            self.n4_io.received(now, from, way, datagram, |ip| self.n4.is_smf(ip));
             self.n4.datagram(now, from, datagram);
             self.take_outputs();
         }

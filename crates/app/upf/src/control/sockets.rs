@@ -4,7 +4,7 @@
 //! [`Sockets`] receives and sends without waiting, and without N4; the control thread waits with [`Arrivals`]. [`Ways`] is N4's: which of its
 //! addresses a peer has written to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -24,8 +24,12 @@ use crate::clock::Clock;
 /// While a port below IP is busy, the sockets are read in one of so many turns.
 const PORT_TURNS: u8 = 8;
 
-/// Maximum number of peers whose socket is stored. Other peers use the first socket of their IP version.
+/// Maximum number of peers whose socket is stored. A new one evicts the oldest that is no SMF's. Other peers use the first
+/// socket of their IP version.
 const MAX_PEERS: usize = 4096;
+
+/// The most SMFs that are passed over in search of a peer to evict.
+const MAX_PASSED: usize = 64;
 
 /// The sockets of N4 in a thread. The sockets of all threads have the same addresses, in the same order.
 pub(crate) struct Sockets {
@@ -65,7 +69,9 @@ pub(super) struct Outgoing {
 #[derive(Debug)]
 pub(super) struct Ways {
     received: BTreeMap<IpAddr, Way>,
-    /// The last peer in `received`.
+    /// The peers in `received`, those first that are evicted first.
+    order: VecDeque<IpAddr>,
+    /// The peer of the last datagram.
     last: Option<(IpAddr, Way)>,
     /// Whether there is a choice for peers with IPv4, and with IPv6.
     is_choice: [bool; 2],
@@ -78,19 +84,35 @@ impl Ways {
             let same_version = sockets.sockets.iter().filter(|socket| socket.local.is_ipv4() == is_v4);
             same_version.count() > 1 || !sockets.ports.is_empty()
         });
-        Self { received: BTreeMap::new(), last: None, is_choice }
+        Self { received: BTreeMap::new(), order: VecDeque::new(), last: None, is_choice }
     }
 
-    /// A datagram of this peer came this way.
-    pub(super) fn note(&mut self, peer: IpAddr, way: Way) {
+    /// A datagram of this peer came this way. It may evict a peer that is not at an address of an SMF.
+    pub(super) fn note(&mut self, peer: IpAddr, way: Way, is_smf: impl Fn(IpAddr) -> bool) {
         let [v4, v6] = self.is_choice;
         if self.last == Some((peer, way)) || !(if peer.is_ipv4() { v4 } else { v6 }) {
             return;
         }
-        if self.received.len() < MAX_PEERS || self.received.contains_key(&peer) {
+        self.last = Some((peer, way));
+        if let Some(known) = self.received.get_mut(&peer) {
+            *known = way;
+        } else if self.received.len() < MAX_PEERS || self.evict(is_smf) {
             self.received.insert(peer, way);
-            self.last = Some((peer, way));
+            self.order.push_back(peer);
         }
+    }
+
+    /// Evicts the oldest peer that is no SMF's. False: there are only SMFs among the first ones, which are the last then.
+    fn evict(&mut self, is_smf: impl Fn(IpAddr) -> bool) -> bool {
+        for _ in 0..MAX_PASSED {
+            let Some(oldest) = self.order.pop_front() else { return false };
+            if !is_smf(oldest) {
+                self.received.remove(&oldest);
+                return true;
+            }
+            self.order.push_back(oldest);
+        }
+        false
     }
 
     /// The way to this peer, if there is a choice.
@@ -524,7 +546,7 @@ mod tests {
         arrivals.wait().await.unwrap();
         let (from, way, datagram) = sockets.receive().unwrap();
         assert_eq!((from, datagram), (peer.local_addr().unwrap(), &b"request"[..]));
-        ways.note(from.ip(), way);
+        ways.note(from.ip(), way, |_| false);
         let mut of_others = Sockets::sender(&sockets, true).unwrap();
         of_others.queue(&mut vec![outgoing(&ways, from)], &mut Vec::new());
         of_others.flush(&Clock::new(), &Histograms::default());
@@ -532,6 +554,39 @@ mod tests {
         let mut buffer = [0; 16];
         let (len, answered) = peer.recv_from(&mut buffer).unwrap();
         assert_eq!((&buffer[..len], answered), (&b"answer"[..], second));
+    }
+
+    // Input:  a datagram of an SMF to the second of two addresses, 5,000 datagrams from other sources to the first one, and
+    // one of another SMF to the second.
+    // Output: both SMFs are answered from the second address; no more peers are stored than the limit.
+    #[test]
+    fn invented_sources_take_no_place_from_an_smf() {
+        let sockets = Sockets::new(vec![socket("127.0.0.1:0"), socket("127.0.0.1:0")], true).unwrap();
+        let mut ways = Ways::of(&sockets);
+        let [smf, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
+        let is_smf = |ip| ip == smf;
+        ways.note(smf, Way::Socket(1), is_smf);
+        let invented = |number: u16| IpAddr::from([10, 0, (number >> 8) as u8, number as u8]);
+        (0..5000).for_each(|number| ways.note(invented(number), Way::Socket(0), is_smf));
+        assert_eq!(ways.to(smf), Some(Way::Socket(1)));
+        ways.note(other, Way::Socket(1), is_smf);
+        ways.note(invented(1), Way::Socket(0), is_smf);
+        assert_eq!((ways.to(smf), ways.to(other)), (Some(Way::Socket(1)), Some(Way::Socket(1))));
+        assert_eq!((ways.received.len(), ways.order.len()), (MAX_PEERS, MAX_PEERS));
+    }
+
+    // Input:  as many SMFs as peers are stored, and a datagram of another source.
+    // Output: it is answered from where it was sent to, and evicts none of them.
+    #[test]
+    fn no_smf_is_evicted() {
+        let sockets = Sockets::new(vec![socket("127.0.0.1:0"), socket("127.0.0.1:0")], true).unwrap();
+        let mut ways = Ways::of(&sockets);
+        let smf = |number: usize| IpAddr::from([10, 0, (number >> 8) as u8, number as u8]);
+        (0..MAX_PEERS).for_each(|number| ways.note(smf(number), Way::Socket(1), |_| true));
+        let other = IpAddr::from([192, 0, 2, 1]);
+        ways.note(other, Way::Socket(0), |ip| ip != other);
+        assert_eq!(ways.to(other), Some(Way::Socket(0)));
+        assert!((0..MAX_PEERS).all(|number| ways.to(smf(number)) == Some(Way::Socket(1))));
     }
 
     // Input:  two sockets, one with a hundred datagrams waiting and one with one.

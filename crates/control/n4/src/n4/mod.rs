@@ -277,6 +277,11 @@ impl N4 {
         ))
     }
 
+    /// An association has this address. O(associations).
+    pub fn is_smf(&self, ip: IpAddr) -> bool {
+        self.associations.knows(ip)
+    }
+
     /// The associations, the oldest first.
     pub fn associations(&self) -> impl Iterator<Item = AssociationView<'_>> {
         self.associations.iter().map(AssociationView::of)
