@@ -398,10 +398,6 @@ const OCTETS_OF_USAGE: usize = 40_000;
 /// Removes the usage reports that need more octets than this. Consecutive reports of one URR are parts of one and stay
 /// together.
 fn split_excess(reports: &mut Vec<UsageReport<'static>>, most: usize) -> Vec<UsageReport<'static>> {
-    // Fewer are short enough.
-    if reports.len() <= USAGES {
-        return Vec::new();
-    }
     let (mut scratch, mut octets, mut cut, mut before) = (Vec::new(), 0, 0, None);
     for (at, report) in reports.iter().enumerate() {
         if before.replace(report.urr_id) != Some(report.urr_id) {

@@ -268,6 +268,7 @@ impl N4 {
             self.send_reports(now, seid);
         }
     }
+            self.drop_if_reported(now, seid);
 
     /// The result of the data plane.
     pub(crate) fn released(

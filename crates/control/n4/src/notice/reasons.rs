@@ -174,6 +174,9 @@ pub enum LossReason {
     /// The SMF did not respond, and the session has ended.
     #[error("the SMF did not respond, and the session has ended")]
     NoAnswer,
+    /// It does not fit into a message.
+    #[error("it does not fit into a message")]
+    TooLong,
 }
 
 /// Why an association could not be set up.

@@ -321,7 +321,12 @@ impl Reports {
         let request = SessionReportRequest { old_cp_f_seid, ..request };
         let purpose = Purpose::Report { session: seid, association, number };
         let started = transactions.start(now, to, Some(cp_seid), &request.into(), purpose, left_out, out);
-        if let (Some(sequence), Some(held)) = (started, self.sessions.get_mut(&seid)) {
+        let Some(sequence) = started else {
+            self.windows.done(association, 1);
+            self.with_queue(seid, |queue| queue.done(number));
+            return out.lost_report(seid, LossReason::TooLong);
+        };
+        if let Some(held) = self.sessions.get_mut(&seid) {
             held.queue.sent(number, sequence);
         }
     }

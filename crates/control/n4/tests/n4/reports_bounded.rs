@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use causeway_dataplane::{DownlinkData, Event};
-use causeway_model::Capabilities;
-use causeway_n4::{Config, Limits, Notice};
+use causeway_dataplane::{Applied, DownlinkData, Event};
+use causeway_model::{Capabilities, Usage};
+use causeway_n4::{Config, Limits, LossReason, Notice};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, PdrId, Seid, Span, UrrId, UsageReportTrigger};
 
-use crate::fixture::{Got, Smf, TestN4, activation, capabilities, config, establishment, query, volume_urr};
+use crate::fixture::{
+    Got, Pace, Smf, TestN4, activation, capabilities, config, establishment, query, used, volume_urr,
+};
 
 // Input:  a limit of one outstanding report of an SMF, and reports of three sessions.
 // Output: one at a time, first come first served.
@@ -226,4 +228,43 @@ fn usage_that_follows_a_modification_does_not_hold_up_paging() {
     let Message::SessionReportRequest(request) = report.message() else { panic!("{:?}", report.kind()) };
     assert!(request.report_type.contains(ReportType::DLDR));
     assert_eq!(n4.n4.counters().lost_reports, 0);
+}
+
+/// Usage with so many event times that no message holds it.
+fn too_long(n4: &TestN4) -> Usage {
+    let usage = used(n4.now, UrrId(1), 5, UsageReportTrigger::VOLTH);
+    Usage { events: vec![n4.now; 9000], ..usage }
+}
+
+// Input:  a limit of one outstanding report of an SMF; five reports that no message holds, then another one.
+// Output: the five are lost, with notices; the other one is sent.
+#[test]
+fn a_report_that_is_too_long_holds_up_no_other() {
+    let limits = Limits { outstanding_reports: 1, ..Limits::default() };
+    let (mut n4, mut smf) = TestN4::associated_with(Config { limits, ..config() });
+    let session = n4.establish(&mut smf);
+    for _ in 0..5 {
+        let usage = vec![too_long(&n4)];
+        n4.event(Event::Usage { session, usage });
+    }
+    assert_eq!((n4.n4.counters().lost_reports, n4.rest().unanswered_requests), (5, 0));
+    assert!(n4.has_notice(|it| matches!(it, Notice::ReportLost { reason: LossReason::TooLong, .. })));
+    n4.uses(session, 7);
+    assert_eq!(n4.next(smf.addr).usage()[0].2, 7);
+}
+
+// Input:  a deletion that yields usage that no message holds.
+// Output: accepted; the usage is lost, with a notice, and nothing is left of the session.
+#[test]
+fn a_deletion_with_a_report_that_is_too_long_is_answered() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    n4.plane.pace = Pace::Held;
+    n4.send(&mut smf, Some(seid), SessionDeletionRequest::default());
+    let (id, _) = n4.plane.held.pop_front().unwrap();
+    let applied = Applied { usage: vec![too_long(&n4)], ..Applied::default() };
+    n4.n4.applied(n4.now, id, Ok(applied));
+    n4.drain();
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
+    assert_eq!((n4.rest().sessions, n4.n4.counters().lost_reports), (0, 1));
 }

@@ -8,6 +8,10 @@ use super::clock::TimeMeasurement;
 use super::due::{if_requested, when};
 use super::totals::{ReachedLimits, Totals, exceeds};
 
+/// The most event times in one report: ten reports with as many fit into one message. Later events are counted without
+/// their times, by which alone an SMF, and the standby of a chain, count those that are reported.
+const MAX_EVENT_TIMES: usize = 512;
+
 /// The exhausted quotas. One is enough to stop the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Exhausted {
@@ -90,7 +94,9 @@ impl Measurement {
             return start;
         }
         self.events += 1;
-        self.running.events.push(now);
+        if self.running.events.len() < MAX_EVENT_TIMES {
+            self.running.events.push(now);
+        }
         let is_last = self.quotas.events.is_some_and(|quota| used + 1 == u64::from(quota));
         start | self.check(urr, now) | quota_trigger(urr, when(is_last, Trigger::EVEQU))
     }

@@ -65,3 +65,27 @@ fn parts_of_seconds_are_in_the_next_report() {
         .collect();
     assert_eq!(seconds, [0, 1, 0, 1]);
 }
+
+// Input: 600 starts of traffic against a threshold of 600 events, then another 600.
+// Output: all are counted, and the 600th reaches the threshold; the report has the times of the first 512.
+#[test]
+fn the_times_of_many_events_are_left_out() {
+    let method = MeasurementMethod { events: true, ..Default::default() };
+    let urr = Urr {
+        triggers: ReportingTriggers::EVETH,
+        thresholds: UsageLimits { events: Some(600), ..Default::default() },
+        ..Urr::new(UrrId(1), method)
+    };
+    let mut measurement = Measurement::new(&urr, Time::default());
+    for first in [0, 600] {
+        let starts = (first..first + 600).map(|second| {
+            let now = Time::from_secs(second);
+            (second, measurement.traffic_starts(&urr, now))
+        });
+        let reached: Vec<_> = starts.filter(|(_, triggers)| !triggers.is_empty()).collect();
+        assert_eq!(reached, [(first + 599, Trigger::EVETH)]);
+        let usages = measurement.report(&urr, Trigger::EVETH, Time::from_secs(first + 599));
+        let expected: Vec<_> = (first..first + 512).map(Time::from_secs).collect();
+        assert_eq!(usages.into_iter().map(|usage| usage.events).collect::<Vec<_>>(), [expected]);
+    }
+}
