@@ -73,6 +73,13 @@ impl Associations {
         transactions.request(now, peer, &request.into(), Purpose::GracefulRelease(id), out);
     }
 
+    /// The association ends: nothing is announced about its release any more.
+    pub(crate) fn end_release(&mut self, id: AssociationId) {
+        if let Some(association) = self.get_mut(id) {
+            association.release = ReleaseState::None;
+        }
+    }
+
     /// Announces the release of an association whose SMF supports the enhanced release.
     fn announce_graceful_release(
         &self,

@@ -277,6 +277,7 @@ impl N4 {
             true => PurgeCount::Counted(0),
             false => self.purge_sessions(now, vec![id], forgotten, PendingRequests::Forget),
         };
+        self.associations.check_graceful_release(now, id, &mut self.transactions, &mut self.out);
         self.wake_ready_sessions(now, id);
         self.sessions.notify_purged(
             purged,
@@ -364,6 +365,7 @@ impl N4 {
     /// Ends an association: nothing more is sent to the peer, and its sessions are removed.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
+        self.associations.end_release(id);
         let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
         self.transactions.cancel_of(id, |_| true);
         self.associations.lost(now, id);
@@ -391,8 +393,6 @@ impl N4 {
         }
     }
 
-    /// Ends the association of a node immediately and removes its sessions, without reports. Returns the number of
-    /// sessions; `None`: the node has no association.
     /// Forgets the restart epochs of those of these hosts that no peer uses any more, with their cached responses.
     fn forget_unused_hosts(&mut self, hosts: &[IpAddr]) {
         let unused: Vec<_> = hosts.iter().copied().filter(|ip| !self.associations.knows(*ip)).collect();
@@ -400,6 +400,8 @@ impl N4 {
         self.transactions.forget_epochs(&unused);
     }
 
+    /// Ends the association of a node immediately and removes its sessions, without reports. Returns the number of
+    /// sessions; `None`: the node has no association.
     pub fn end(&mut self, now: Time, node: &causeway_types::NodeId) -> Option<usize> {
         let id = self.associations.of_node(node)?;
         let sessions = self.associations.get(id)?.sessions();

@@ -60,6 +60,8 @@ impl N4 {
         }
         if has_ended {
             self.sessions.remove(seid);
+            self.associations.check_graceful_release(now, association, &mut self.transactions, &mut self.out);
+            self.check_shutdown(now);
         } else if !is_busy {
             self.sessions.purge(seid, &mut self.out);
         }
@@ -266,9 +268,9 @@ impl N4 {
         self.refuse_waiting(now, seid);
         if self.sessions.end_release(seid) {
             self.send_reports(now, seid);
+            self.drop_if_reported(now, seid);
         }
     }
-            self.drop_if_reported(now, seid);
 
     /// The result of the data plane.
     pub(crate) fn released(

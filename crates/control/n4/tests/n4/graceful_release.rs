@@ -2,7 +2,7 @@
 
 use causeway_n4::{DownReason, Notice};
 use causeway_pfcp::*;
-use causeway_types::{Seid, Span};
+use causeway_types::{NtpSeconds, Seid, Span};
 
 use crate::fixture::{Got, Smf, TestN4, config, establishment};
 
@@ -189,13 +189,9 @@ fn a_release_by_the_smf_waits_for_report_responses_in_bounds() {
     }
 }
 
-// Input:  two SMFs of one set; one prepares the release of its association, and responds to the report of the end of its
-// only session with the Node ID of the other one.
-// Output: all usage is announced as reported to the first.
-#[test]
-fn a_session_that_ends_at_another_smf_does_not_hold_up_the_release() {
-    let (mut n4, mut one) = (TestN4::with(config()), Smf::new(10));
-    let mut two = Smf::new(11);
+/// Two SMFs of one set, each with an association.
+fn set_of_two() -> (TestN4, Smf, Smf) {
+    let (mut n4, mut one, mut two) = (TestN4::with(config()), Smf::new(10), Smf::new(11));
     for smf in [&mut one, &mut two] {
         let setup = AssociationSetupRequest {
             cp_function_features: Some(CpFeatures::EPFAR | CpFeatures::MPAS),
@@ -204,6 +200,15 @@ fn a_session_that_ends_at_another_smf_does_not_hold_up_the_release() {
         };
         n4.ask(smf, None, setup);
     }
+    (n4, one, two)
+}
+
+// Input:  two SMFs of one set; one prepares the release of its association, and responds to the report of the end of its
+// only session with the Node ID of the other one.
+// Output: all usage is announced as reported to the first.
+#[test]
+fn a_session_that_ends_at_another_smf_does_not_hold_up_the_release() {
+    let (mut n4, mut one, two) = set_of_two();
     n4.establish(&mut one);
     let request = preparation(&one);
     n4.ask(&mut one, None, request);
@@ -213,4 +218,60 @@ fn a_session_that_ends_at_another_smf_does_not_hold_up_the_release() {
     n4.deliver(one.addr, &Smf::answer(&report, Some(Seid(0)), answer));
     assert_eq!(n4.n4.occupancy().sessions, 0);
     assert!(is_all_sent(&mut n4, &one));
+}
+
+// Input:  the SMF prepares the release of an association with a session in an FQ-CSID; it does not respond to the report of
+// its end, and deletes the sessions of the FQ-CSID.
+// Output: all usage is announced as reported.
+#[test]
+fn a_deleted_set_of_sessions_does_not_hold_up_the_release() {
+    let (mut n4, mut smf) = associated();
+    let csid = FqCsid { address: CsidAddress::Ip(smf.ip()), csids: &[[0, 7]], node: Some(CsidNode::PgwC) };
+    let request = establishment(smf.node_id(), smf.f_seid());
+    let request = SessionEstablishmentRequest { fq_csids: [csid].into(), ..request };
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::RequestAccepted);
+    let request = preparation(&smf);
+    n4.ask(&mut smf, None, request);
+    assert_eq!(n4.next(smf.addr).kind(), MessageType::SessionReportRequest);
+    let deletion = SessionSetDeletionRequest {
+        fq_csids: [csid].into(),
+        ..SessionSetDeletionRequest::new(smf.node_id())
+    };
+    assert_eq!(n4.ask(&mut smf, None, deletion).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.n4.occupancy().sessions, 0);
+    assert!(is_all_sent(&mut n4, &smf));
+}
+
+// Input:  two SMFs of one set; one prepares the release of its association, does not respond to the report of the end of its
+// only session, and restarts.
+// Output: the report goes to the other one; all usage is announced as reported to the first.
+#[test]
+fn a_session_that_is_handed_over_does_not_hold_up_the_release() {
+    let (mut n4, mut one, two) = set_of_two();
+    n4.establish(&mut one);
+    let request = preparation(&one);
+    n4.ask(&mut one, None, request);
+    assert_eq!(n4.next(one.addr).kind(), MessageType::SessionReportRequest);
+    one.recovery = NtpSeconds(one.recovery.0 + 5);
+    let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(one.recovery));
+    n4.ask(&mut one, None, heartbeat);
+    n4.shows_its_restart(&one);
+    assert_eq!(n4.next(two.addr).kind(), MessageType::SessionReportRequest);
+    n4.sent.retain(|(_, bytes)| Got::from_bytes(bytes).kind() != MessageType::SessionReportRequest);
+    assert!(is_all_sent(&mut n4, &one));
+}
+
+// Input:  the SMF prepares the release, does not respond to the report of the end of its session, and releases the
+// association.
+// Output: accepted, without an announcement before.
+#[test]
+fn a_released_association_announces_nothing() {
+    let (mut n4, mut smf) = associated();
+    n4.establish(&mut smf);
+    let request = preparation(&smf);
+    n4.ask(&mut smf, None, request);
+    n4.sent.clear();
+    let release = AssociationReleaseRequest::new(smf.node_id());
+    assert_eq!(n4.ask(&mut smf, None, release).cause(), Cause::RequestAccepted);
+    n4.is_quiet();
 }
