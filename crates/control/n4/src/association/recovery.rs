@@ -93,6 +93,9 @@ pub(crate) struct RecoveryClock {
     changed: Option<(NtpSeconds, Time, u32)>,
     /// A later time stamp in a claim that the SMF did not confirm, since it does not respond to heartbeats.
     unconfirmed: Option<NtpSeconds>,
+    /// A later time stamp that is not confirmed, since a check got no response, and the restart epoch that began with
+    /// it: the same time stamp begins no other.
+    begun: Option<(NtpSeconds, u32)>,
     /// The SMF sends the current time instead of that of its start.
     is_broken: bool,
     /// When the SMF is checked again.
@@ -103,6 +106,11 @@ impl RecoveryClock {
     /// Schedules the next check.
     pub(super) const fn recheck_at(&mut self, due: Time) {
         self.due = Some(due);
+    }
+
+    /// The restart epoch that began with this time stamp.
+    fn epoch_of(&self, recovery: NtpSeconds) -> Option<u32> {
+        self.begun.filter(|(stamp, _)| *stamp == recovery).map(|(_, epoch)| epoch)
     }
 
     /// When the SMF is checked again.
@@ -164,13 +172,17 @@ impl Associations {
         let Some(association) = self.get_mut(id) else { return };
         // Messages received after an earlier claim belong to a later epoch than those before.
         let before = association.claim.take();
+        let is_main = association.source.ip() == entity;
+        let begun = association.clock.epoch_of(recovery).filter(|_| is_main && !is_elsewhere);
         let epoch = match &before {
             Some(claim) if claim.held().is_none() || is_elsewhere => claim.epoch,
-            _ => transactions.begin_epoch(if is_elsewhere { &[] } else { &association.addresses }),
+            _ => begun.unwrap_or_else(|| {
+                transactions.begin_epoch(if is_elsewhere { &[] } else { &association.addresses })
+            }),
         };
         let association = self.get_mut(id);
         if let Some(association) = association {
-            if before.is_none() {
+            if before.is_none() && begun.is_none() {
                 association.sessions_since_restart = 0;
             }
             association.claim = Some(RecoveryClaim { recovery, entity, epoch, has_moved: false, what });
@@ -378,7 +390,7 @@ impl Associations {
         }
         match association.clock.changed {
             None => {
-                let epoch = epoch.unwrap_or_else(|| {
+                let epoch = epoch.or(association.clock.epoch_of(recovery)).unwrap_or_else(|| {
                     association.sessions_since_restart = 0;
                     transactions.begin_epoch(&association.addresses)
                 });
@@ -426,16 +438,21 @@ impl Associations {
         out: &mut Outputs,
     ) -> Option<Confirmed> {
         let association = self.get_mut(id)?;
-        association.clock.changed = None;
+        let is_main = association.source.ip() == entity;
+        if is_main && let Some((recovery, _, epoch)) = association.clock.changed.take() {
+            association.clock.begun = Some((recovery, epoch));
+        }
         let claim = association.claim.take_if(|claim| claim.entity == entity)?;
         let epoch = Some(claim.epoch);
         match claim.what {
-            ClaimKind::Restart if claim.has_moved && association.source.ip() == entity => {
+            ClaimKind::Restart if !is_main => None,
+            ClaimKind::Restart if claim.has_moved => {
                 self.mark_clock_unstable(id, out);
                 None
             }
             ClaimKind::Restart => {
                 association.clock.unconfirmed = Some(claim.recovery);
+                association.clock.begun = Some((claim.recovery, claim.epoch));
                 None
             }
             ClaimKind::Setup(new) => Some(Confirmed::Setup { setup: new, epoch, pending: None }),

@@ -181,6 +181,47 @@ fn a_restart_shows_in_a_heartbeat() {
     assert_eq!(n4.n4.associations().count(), 1);
 }
 
+// Input:  an SMF restarts and establishes a session; the first heartbeat that checks it is lost, or the second one; then
+// it sends the same time stamp again, and responds.
+// Output: the session of before the restart is removed, and the one since the restart stays.
+#[test]
+fn a_lost_check_does_not_begin_the_restart_again() {
+    for answered in [0, 1] {
+        let (mut n4, mut smf) = TestN4::associated();
+        let old = n4.establish(&mut smf);
+        smf.recovery = NtpSeconds(smf.recovery.0 + 5);
+        let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(smf.recovery));
+        n4.ask(&mut smf, None, heartbeat.clone());
+        (0..answered).for_each(|_| n4.hearts(&smf));
+        let new = n4.establish(&mut smf);
+        n4.pass(Span::from_secs(30));
+        n4.sent.clear();
+        assert!(n4.plane.has(old) && n4.plane.has(new));
+        n4.ask(&mut smf, None, heartbeat);
+        n4.shows_its_restart(&smf);
+        assert!(!n4.plane.has(old), "{answered}");
+        assert!(n4.plane.has(new), "{answered}");
+    }
+}
+
+// Input:  another address of an SMF sends its time stamp, and does not respond to the check; then the SMF restarts.
+// Output: its session is removed once it has confirmed the restart.
+#[test]
+fn an_address_that_does_not_respond_hides_no_restart() {
+    let (mut n4, mut smf) = (TestN4::new(), Smf { others: vec![12], ..Smf::new(10) });
+    n4.associate(&mut smf);
+    let old = n4.establish(&mut smf);
+    let mut entity = Smf { recovery: NtpSeconds(77), ..Smf::new(12) };
+    n4.ask(&mut entity, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(77))));
+    n4.pass(Span::from_secs(30));
+    n4.sent.clear();
+    smf.recovery = NtpSeconds(smf.recovery.0 + 5);
+    let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(smf.recovery));
+    n4.ask(&mut smf, None, heartbeat);
+    n4.shows_its_restart(&smf);
+    assert!(!n4.plane.has(old));
+}
+
 // Input:  a restart of one of two SMFs.
 // Output: the other's sessions stay.
 #[test]
