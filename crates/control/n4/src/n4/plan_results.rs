@@ -371,7 +371,7 @@ impl N4 {
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         self.sessions.free_resources(seid, change);
         let excess = split_excess(&mut usage_reports, OCTETS_OF_USAGE);
-        let follows = !excess.is_empty() && self.sessions.begin_release(seid);
+        let follows = !excess.is_empty() && self.sessions.begin_or_continue_release(seid);
         let additional = if follows { self.reports.push_front(seid, excess) } else { None };
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {

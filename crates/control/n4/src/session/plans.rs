@@ -6,8 +6,8 @@ use causeway_pfcp::{SessionReportResponse, UsageReport};
 use causeway_rules::{Change, Instructions, PendingChange, PlannedChange, Rejection};
 use causeway_types::{FarId, PdrId, Seid, Time, WallClock};
 
-use super::Sessions;
 use super::in_flight::PlanPurpose;
+use super::{Session, Sessions};
 use crate::output::Outputs;
 use crate::transaction::RequestKey;
 use crate::{Notice, Output, RefusalReason};
@@ -73,6 +73,12 @@ impl Sessions {
         true
     }
 
+    /// The same, or the UPF ends the session already. False: it is marked for removal, or has ended.
+    pub(crate) fn begin_or_continue_release(&mut self, seid: Seid) -> bool {
+        let is_releasing = |session: &Session| session.releasing && !session.marked_for_removal;
+        self.begin_release(seid) || self.get(seid).is_some_and(is_releasing)
+    }
+
     /// The data plane has removed a session that the UPF ends. False: there is no such session.
     pub(crate) fn end_release(&mut self, seid: Seid) -> bool {
         let session = self.get_mut(seid);
@@ -101,12 +107,6 @@ impl Sessions {
         all
     }
 
-    /// A change is in force.
-    #[inline]
-    pub(crate) fn commit(&mut self, seid: Seid, change: PendingChange) {
-        let Some(index) = self.index_of(seid) else { return };
-        self.touch(index);
-        let Self { all, resources, .. } = self;
     /// The plan reports usage: it queries or removes a URR, or takes one from a PDR, perhaps its last one.
     pub(crate) fn reports_usage(&self, seid: Seid, plan: &Plan) -> bool {
         let Some(session) = self.get(seid) else { return false };
@@ -118,6 +118,12 @@ impl Sessions {
         })
     }
 
+    /// A change is in force.
+    #[inline]
+    pub(crate) fn commit(&mut self, seid: Seid, change: PendingChange) {
+        let Some(index) = self.index_of(seid) else { return };
+        self.touch(index);
+        let Self { all, resources, .. } = self;
         if let Some(session) = all.get_mut(index) {
             change.commit(seid, &mut session.rules, resources);
             session.apply_marks();

@@ -268,3 +268,24 @@ fn a_deletion_with_a_report_that_is_too_long_is_answered() {
     assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
     assert_eq!((n4.rest().sessions, n4.n4.counters().lost_reports), (0, 1));
 }
+
+// Input:  the deletion of a session with 2,000 URRs is in flight when its SMF establishes another one with its UE address.
+// Output: the usage that exceeds the response to the deletion follows it, as without the other session.
+#[test]
+fn usage_follows_a_deletion_whatever_replaces_the_session() {
+    let (mut n4, mut smf, seid) = with_many_urrs();
+    n4.plane.pace = Pace::Held;
+    n4.send(&mut smf, Some(seid), SessionDeletionRequest::default());
+    let first = FSeid { seid: Seid(1), addr: smf.ip().into() };
+    let cp_f_seid = smf.f_seid();
+    let request = SessionEstablishmentRequest { cp_f_seid, ..establishment(smf.node_id(), first) };
+    n4.send(&mut smf, Some(Seid(0)), request);
+    n4.apply_next();
+    let response = n4.next(smf.addr);
+    let told = response.usage().len();
+    assert_eq!(told + to_follow(&response), 2000);
+    assert_eq!(told + acknowledge(&mut n4, &smf, seid).len(), 2000);
+    n4.apply_next();
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.rest().sessions, 1);
+}
