@@ -78,12 +78,14 @@ pub enum BenchError {
     #[error("{0}")]
     Needs(String),
     /// The network of the benchmark could not be made.
+    #[cfg(feature = "upf")]
     #[error(transparent)]
     Lab(#[from] causeway_lab::LabError),
     /// A packet port could not be opened, or is of no use any more.
     #[error(transparent)]
     Port(#[from] causeway_ports::PortError),
     /// Our daemon could not be started.
+    #[cfg(feature = "upf")]
     #[error("the UPF cannot start: {0}")]
     Daemon(#[from] causeway_upf::StartError),
     /// A file is no model of application classes.

@@ -7,7 +7,9 @@ mod decoding;
 pub(crate) mod environment;
 mod options;
 pub(crate) mod requests;
+#[cfg(feature = "upf")]
 mod simple;
+#[cfg(feature = "upf")]
 pub(crate) mod sockets;
 
 use std::time::Duration;
@@ -49,10 +51,16 @@ const STRIDE: u64 = 7919;
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
+    #[cfg(not(feature = "upf"))]
+    if options.sockets || options.simple {
+        return Err(BenchError::Needs("--sockets and --simple need a build with the feature `upf`".into()));
+    }
+    #[cfg(feature = "upf")]
     if options.sockets {
         return sockets::run(&options, common);
     }
-    if options.simple && !options.sockets {
+    #[cfg(feature = "upf")]
+    if options.simple {
         return Ok(vec![simple::run(&options, common, &mut Progress::new())?]);
     }
     let conditions = Conditions::here(IoCost::Net).with(
@@ -92,12 +100,13 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     for note in NOTES {
         report.note(note);
     }
-    let mut reports = vec![report];
     // One combination may be one of several, in a process of its own.
+    #[cfg(feature = "upf")]
     if options.sessions.len() * options.plane.len() * options.variant.len() > 1 {
-        reports.push(simple::run(&options, common, &mut progress)?);
+        let simple = simple::run(&options, common, &mut progress)?;
+        return Ok(vec![report, simple]);
     }
-    Ok(reports)
+    Ok(vec![report])
 }
 
 fn columns() -> Vec<Column> {

@@ -29,6 +29,7 @@ pub enum Backend {
     /// The slow path: one packet at a time
     Slowpath,
     /// X-PLANE: tables in memory of this process, behind the contract of external memory
+    #[cfg(feature = "upf")]
     Xplane,
 }
 

@@ -2,6 +2,7 @@
 
 mod choice;
 mod control;
+#[cfg(feature = "upf")]
 mod external_memory;
 mod population;
 mod segments;
@@ -11,6 +12,7 @@ mod worker;
 pub use choice::{Backend, Rules};
 pub(crate) use choice::{check_pdrs, check_sessions, displayed};
 pub(crate) use control::Control;
+#[cfg(feature = "upf")]
 pub(crate) use external_memory::xplane;
 pub(crate) use population::{Founding, Populated, Population, hand_over};
 pub(crate) use segments::Segments;

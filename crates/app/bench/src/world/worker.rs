@@ -14,6 +14,7 @@ use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::Time;
 
 use super::choice::Backend;
+#[cfg(feature = "upf")]
 use super::external_memory::xplane;
 use super::segments::Segments;
 use super::shape;
@@ -37,6 +38,7 @@ impl Worker {
         let data_plane: Box<dyn PacketEngine + Send> = match backend {
             Backend::Fastpath => Box::new(FastPath::new(topology, limits)?),
             Backend::Slowpath => Box::new(SlowPath::new(topology, limits)),
+            #[cfg(feature = "upf")]
             Backend::Xplane => Box::new(xplane(topology, limits, pdrs)?),
         };
         Ok(Self { data_plane, queue: TransmitQueue::default(), segments: None })

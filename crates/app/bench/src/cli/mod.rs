@@ -1,15 +1,17 @@
 //! The command line of all benchmarks.
 
+#[cfg(feature = "upf")]
+mod with_upf;
+
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+#[cfg(feature = "upf")]
+pub use self::with_upf::WithUpf;
 use crate::report::{self, Conditions, IoCost, Report};
-use crate::{
-    BenchError, events, filters, floods, idle, index, kit, memory, observers, overload, pauses, pfcp,
-    pipeline, placement, ports, switch, unassociated, upf, workers,
-};
+use crate::{BenchError, filters, floods, index, kit, memory, pfcp, pipeline, unassociated, workers};
 
 /// The benchmark, and the common options.
 #[derive(Args, Debug)]
@@ -50,32 +52,18 @@ pub enum Benchmark {
     Floods(floods::Options),
     /// Memory of a session, and time to set up so many
     Memory(memory::Options),
-    /// Idle sessions at scale, in memory and in a file: memory, rate of active ones, first packet of the others
-    Idle(idle::Options),
-    /// Pauses of N4 and of packets while sessions are created and end: longest and 99.9th percentile, at each doubling
-    Pauses(pauses::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
     Pfcp(pfcp::Options),
-    /// Sessions on several packet threads: ns to place one that begins, is handed over or ends, without a data plane
-    Placement(placement::Options),
     /// Unwanted PFCP datagrams: ns of each kind, compared with those of an SMF, and the state that remains
     UnassociatedPeers(unassociated::Options),
     /// Flow entries of the fast path: ns to find one by TEID, UE address or prefix
     Index(index::Options),
     /// Filter sets of the fast path: ns to find the rule that a packet matches
     Filters(filters::Options),
-    /// The controller of a P4 switch: ns to number a rule, and to choose and process a counter
-    Switch(switch::Options),
-    /// Ports of N3 and N6 without a data plane: ns to receive and send a packet (needs root)
-    Ports(ports::Options),
-    /// A whole UPF over veth: packets a second, CPU time and end-to-end latency (needs root)
-    Upf(upf::Options),
-    /// A whole UPF beyond saturation: rate delivered, and loss of a session during a flood of another (needs root)
-    Overload(overload::Options),
-    /// A whole UPF: loss and latency of a UE while clients trace and capture another one that floods (needs root)
-    Observers(observers::Options),
-    /// A whole UPF: microseconds from a threshold to its report, from a handover to its response, until a rule applies
-    Events(events::Options),
+    /// One that needs the daemon, ports or a switch.
+    #[cfg(feature = "upf")]
+    #[command(flatten)]
+    WithUpf(WithUpf),
     /// Every benchmark with its default options, one after the other
     All,
 }
@@ -83,25 +71,20 @@ pub enum Benchmark {
 impl Benchmark {
     /// All with their default options, in the order of the list.
     fn all_with_defaults() -> Vec<Self> {
-        vec![
+        let all = vec![
             Self::Pipeline(pipeline::Options::default()),
             Self::Workers(workers::Options::default()),
             Self::Floods(floods::Options::default()),
             Self::Memory(memory::Options::default()),
-            Self::Idle(idle::Options::default()),
-            Self::Pauses(pauses::Options::default()),
             Self::Pfcp(pfcp::Options::default()),
-            Self::Placement(placement::Options::default()),
             Self::UnassociatedPeers(unassociated::Options::default()),
             Self::Index(index::Options::default()),
             Self::Filters(filters::Options::default()),
-            Self::Switch(switch::Options::default()),
-            Self::Ports(ports::Options::default()),
-            Self::Upf(upf::Options::default()),
-            Self::Overload(overload::Options::default()),
-            Self::Observers(observers::Options::default()),
-            Self::Events(events::Options::default()),
-        ]
+        ];
+        #[cfg(feature = "upf")]
+        let all =
+            all.into_iter().chain(WithUpf::all_with_defaults().into_iter().map(Self::WithUpf)).collect();
+        all
     }
 
     /// Skips a benchmark that lacks a privilege or a tool, and prints its name.
@@ -125,19 +108,12 @@ impl Benchmark {
             Self::Workers(_) => "workers",
             Self::Floods(_) => "floods",
             Self::Memory(_) => "memory",
-            Self::Idle(_) => "idle",
-            Self::Pauses(_) => "pauses",
             Self::Pfcp(_) => "pfcp",
-            Self::Placement(_) => "placement",
             Self::UnassociatedPeers(_) => "unassociated-peers",
             Self::Index(_) => "index",
             Self::Filters(_) => "filters",
-            Self::Switch(_) => "switch",
-            Self::Ports(_) => "ports",
-            Self::Upf(_) => "upf",
-            Self::Overload(_) => "overload",
-            Self::Observers(_) => "observers",
-            Self::Events(_) => "events",
+            #[cfg(feature = "upf")]
+            Self::WithUpf(benchmark) => benchmark.name(),
             Self::All => "all",
         }
     }
@@ -148,19 +124,12 @@ impl Benchmark {
             Self::Workers(options) => workers::run(options, common),
             Self::Floods(options) => floods::run(options, common),
             Self::Memory(options) => memory::run(options, common),
-            Self::Idle(options) => idle::run(options, common),
-            Self::Pauses(options) => pauses::run(options, common),
             Self::Pfcp(options) => pfcp::run(options, common),
-            Self::Placement(options) => placement::run(options, common),
             Self::UnassociatedPeers(options) => unassociated::run(options, common),
             Self::Index(options) => index::run(options, common),
             Self::Filters(options) => filters::run(options, common),
-            Self::Switch(options) => switch::run(options, common),
-            Self::Ports(options) => ports::run(options, common),
-            Self::Upf(options) => upf::run(options, common),
-            Self::Overload(options) => overload::run(options, common),
-            Self::Observers(options) => observers::run(options, common),
-            Self::Events(options) => events::run(options, common),
+            #[cfg(feature = "upf")]
+            Self::WithUpf(benchmark) => benchmark.run(common),
             Self::All => {
                 let reports =
                     Self::all_with_defaults().into_iter().map(|benchmark| benchmark.run_if_possible(common));
