@@ -15,7 +15,7 @@ pub trait N4Work<K>: Send {
     fn sockets(&self) -> &[OwnedFd];
 
     /// Gives N4 the reports of this thread, then, if it `receives`, what has arrived at its sockets. Takes the plans for its sessions, and sends.
-    /// Never waits.
+    /// Waits for other packet threads alone, and not for long.
     fn turn(&mut self, exchange: &mut N4Exchange<K>, receives: bool) -> N4Result;
 }
 
