@@ -244,7 +244,7 @@ impl Control {
                     }
                 }
                 output @ (Output::Applications(_) | Output::Notice(_)) => {
-                    self.pending_outputs.push_back(output)
+                    self.pending_outputs.push_back(output);
                 }
             }
         }

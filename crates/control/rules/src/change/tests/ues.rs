@@ -1,7 +1,7 @@
 //! Which UE addresses a session gets.
 
 use causeway_model::UeSide;
-use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
+use causeway_types::{NetworkInstance, PdrId, Seid};
 
 use super::{pdr_update, removal};
 use crate::change::establish_with;
