@@ -107,6 +107,8 @@ impl WorkerContext {
     ) -> Result<ProcessedPacket, PortError> {
         self.advance(now)?;
         let explanation = self.data_plane.explain(now, &ingress, packet);
+        // What waited for this: packets of others, which are not sent because of this one.
+        self.flush()?;
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
         let disposition = self.data_plane.process(now, &ingress, packet, &mut sent);
         for (egress, packet) in &sent {

@@ -30,10 +30,10 @@ fn path(session: Session, query: &str) -> String {
 }
 
 /// The events of a trace.
-struct Trace(BufReader<TcpStream>);
+pub(super) struct Trace(BufReader<TcpStream>);
 
 impl Trace {
-    fn of(running: &Running, session: Session, query: &str) -> Self {
+    pub(super) fn of(running: &Running, session: Session, query: &str) -> Self {
         let mut stream = TcpStream::connect(running.daemon.management_addresses()[0]).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(stream, "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path(session, query)).unwrap();
@@ -58,7 +58,7 @@ impl Trace {
         }
     }
 
-    fn packet(&mut self) -> TracedPacketView {
+    pub(super) fn packet(&mut self) -> TracedPacketView {
         match self.next() {
             TraceEvent::Packet(packet) => *packet,
             other => panic!("{other:?}"),

@@ -9,6 +9,7 @@ use causeway_upf::config::{Config, DataPlane, XPlaneKeys};
 
 use crate::common::smf::{Session, Smf};
 use crate::common::{Gnb, Running, SERVER, UE, config, loopback, next, one_hop_on, packet, run, until};
+use crate::management_trace::Trace;
 
 #[path = "../../../../dataplane/xplane/tests/xplane/service.rs"]
 mod service;
@@ -148,5 +149,31 @@ fn without_a_memory_server_the_slow_path_forwards() {
         exchange(&mut running);
         decided(&running) > 0.0
     });
+    memory.stop();
+}
+
+// Input:  over a memory server, 20 times four packets for each of two UEs by turns, of which one is traced: while its packets come, those of
+//         the other are in flight.
+// Output: all arrive. Each packet of the trace was sent once, and nothing else was sent because of it.
+#[test]
+fn a_trace_has_no_packets_of_others_in_flight() {
+    let memory = Service::start((loopback(), 0).into(), 1, Rkey(1), SIZE);
+    let (config, upf) = xplane(Some(memory.address));
+    let mut running = run(&config, upf).unwrap();
+    let other = Ipv4Addr::new(10, 45, 0, 3);
+    let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
+    smf.associate();
+    let session = smf.establish_forwarding(UE, Teid::new(7).unwrap(), gnb.address);
+    smf.establish_forwarding(other, Teid::new(8).unwrap(), gnb.address);
+    let mut trace = Trace::of(&running, session, "?packets=80");
+    for _ in 0..20 {
+        for _ in 0..4 {
+            assert!(running.server.push(Meta::Ip, &packet(SERVER, other, b"of the other")));
+            assert!(running.server.push(Meta::Ip, &packet(SERVER, UE, b"own")));
+        }
+        (0..8).for_each(|_| drop(gnb.receive()));
+        (0..4).for_each(|_| assert_eq!(trace.packet().sent.len(), 1));
+    }
+    drop(running);
     memory.stop();
 }
