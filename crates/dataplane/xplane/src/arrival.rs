@@ -1,5 +1,6 @@
 //! Which packets the pipeline takes; the others are for the slow path: signalling, fragments, packets that are damaged, have no hop left,
-//! stay on the link of the UE or are for the UPF itself, and those with more in their GTP-U header than a QFI.
+//! stay on the link of the UE or are for the UPF itself, those with more in their GTP-U header than a QFI, and those that no place of a
+//! packet holds.
 
 use std::net::IpAddr;
 
@@ -9,7 +10,7 @@ use causeway_slowpath::lease::LookupKey;
 use causeway_types::{Qfi, Teid, Time};
 
 use crate::key::{Fields, UeKey};
-use crate::layout::TAG;
+use crate::layout::{MAX_PACKET, TAG};
 use crate::pipeline::Arrival;
 
 const G_PDU: u8 = 255;
@@ -25,6 +26,9 @@ pub(crate) fn arrival(
     topology: &Topology,
     blocked: &BlockedAddresses,
 ) -> Option<Arrival> {
+    if packet.len() > MAX_PACKET {
+        return None;
+    }
     let (key, start, end, qfi, outer, hops) = match ingress {
         Ingress::Gtpu { local, tos, hops, .. } => {
             let (teid, start, end, qfi) = g_pdu(packet)?;

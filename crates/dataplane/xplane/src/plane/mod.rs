@@ -771,6 +771,8 @@ impl<M: Awaited> PacketEngine for XPlane<M> {
         let disposition = if self.arrive(now, ingress, packet) {
             self.finish(now).unwrap_or(Disposition::Dropped(DropReason::ExternalMemory))
         } else {
+            // What came before it leaves before it.
+            self.quiesce(now);
             self.process_slow(now, ingress, packet)
         };
         self.hand_out(out);

@@ -218,6 +218,31 @@ fn batches_are_in_flight_together() {
     assert!(most > 16, "at most {most} packets were in flight");
 }
 
+// Input:  packets of one flow in a batch, of which the second is longer than a place for a packet; with the batch processed to its end, and
+//         in flight with others.
+// Output: they leave in the order in which they came.
+#[test]
+fn a_long_packet_is_not_passed() {
+    for plane in [plane(), plane().with_batches_in_flight()] {
+        let mut plane = plane;
+        establish(&mut plane);
+        let sizes = [100, 2_100, 200, 300, 2_200, 400];
+        let packets: Vec<Vec<u8>> = sizes.iter().map(|size| packet(1, *size)).collect();
+        let mut sent = Vec::new();
+        receive(&mut plane, now(1), &packets[..1], &mut sent);
+        receive(&mut plane, now(2), &packets[1..], &mut sent);
+        while !plane.pipeline().is_empty() {
+            let next = plane.next_deadline().expect("something is under way");
+            plane.advance(next);
+            plane.flush(&mut sent);
+        }
+        plane.flush(&mut sent);
+        let left: Vec<usize> = sent.iter().map(|(_, packet)| packet.len() - 20).collect();
+        assert_eq!(left, sizes);
+        assert_eq!(uplink(&mut plane).0, 6);
+    }
+}
+
 /// A packet with its number, of one of five flows; one of ten is a first fragment.
 fn numbered(random: &mut fastrand::Rng, number: &mut u16) -> Vec<u8> {
     *number += 1;
@@ -235,7 +260,7 @@ fn numbered(random: &mut fastrand::Rng, number: &mut u16) -> Vec<u8> {
 
 /// Receives a batch, and takes what is sent then.
 fn receive(plane: &mut impl PacketEngine, at: Time, packets: &[Vec<u8>], sent: &mut Vec<(Egress, Vec<u8>)>) {
-    let (mut queue, mut batch) = (TransmitQueue::default(), Batch::new());
+    let (mut queue, mut batch) = (TransmitQueue::default(), Batch::with_frame_size(4096));
     let peer = (Ipv4Addr::new(192, 0, 2, 11), 2152).into();
     let meta = Meta::Gtpu { local: N3.into(), peer, tos: 0, hops: None };
     assert!(packets.iter().all(|data| batch.push(Frame { meta, data })));
