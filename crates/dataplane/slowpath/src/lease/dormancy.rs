@@ -19,6 +19,11 @@ impl SlowPath {
         self.sessions.len()
     }
 
+    /// All sessions, in no order.
+    pub fn seids(&self) -> impl Iterator<Item = Seid> {
+        self.sessions.iter().map(|(seid, _)| *seid)
+    }
+
     /// The session exists.
     pub fn has(&self, seid: Seid) -> bool {
         self.sessions.contains_key(&seid)

@@ -36,6 +36,9 @@ const RETRY: Span = Span::from_secs(1);
 /// The server that sweeps the flow table is told the time so many times in the age limit of its entries.
 const DESCRIPTIONS: u32 = 16;
 
+/// Sessions that are written anew at a time after a change of settings. Each waits for the memory several times.
+const OUTDATED_AT_A_TIME: usize = 16;
+
 /// External memory for whose outcomes a caller can wait.
 pub trait Awaited: ExternalMemory {
     /// Waits until an outcome may be there, and returns the time then. `None`: none will come.
@@ -122,6 +125,8 @@ pub struct XPlane<M> {
     describes_at: Option<Time>,
     /// Timers of sessions were due that the last call left to the next one.
     has_late_timers: bool,
+    /// Sessions whose tables do not follow the settings yet.
+    outdated: Vec<Seid>,
 }
 
 impl<M: Awaited> XPlane<M> {
@@ -162,6 +167,7 @@ impl<M: Awaited> XPlane<M> {
             down_until: None,
             describes_at: None,
             has_late_timers: false,
+            outdated: Vec::new(),
         }
     }
 
@@ -346,7 +352,8 @@ impl<M: Awaited> XPlane<M> {
 
     /// Gives a packet to the pipeline. Returns whether it takes it.
     fn arrive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> bool {
-        if self.down_until.is_some() {
+        // The tables know no firewall.
+        if self.down_until.is_some() || self.topology.firewall.is_some() {
             return false;
         }
         let arrival = arrival(self.next_token, now, ingress, packet, &self.topology, &self.blocked);
@@ -467,6 +474,25 @@ impl<M: Awaited> XPlane<M> {
             self.leases.insert(seid, lease);
             self.grant(now, seid);
         }
+    }
+
+    /// Writes some of the sessions anew whose tables do not follow the firewall or the limit of their slice yet. Those that ended are skipped.
+    fn write_outdated(&mut self, now: Time) {
+        if self.outdated.is_empty() {
+            return;
+        }
+        self.quiesce(now);
+        let left = self.outdated.len().saturating_sub(OUTDATED_AT_A_TIME);
+        for seid in self.outdated.split_off(left) {
+            if self.pipeline.failure().is_some() {
+                self.outdated.push(seid);
+                continue;
+            }
+            self.remove_session(now, seid);
+            let overlaps = !self.slow_path.overlapping_sessions(seid).is_empty();
+            self.insert_session(now, seid, !overlaps);
+        }
+        self.recover_if_failed(now);
     }
 
     /// The memory failed: connects anew, and writes all sessions anew. States that are newer here than there are kept; those that the
@@ -656,18 +682,27 @@ impl<M: Awaited> Dataplane for XPlane<M> {
     fn reconfigure(&mut self, now: Time, settings: &Arc<Settings>) {
         self.quiesce(now);
         let toggled = self.topology.toggled_slices(settings);
+        let had_firewall = self.topology.firewall.is_some();
         self.slow_path.reconfigure(now, settings);
         self.topology.set(settings);
         self.blocked = self.topology.blocked_addresses();
         // The tables know no firewall and no limits of slices: the slow path has these packets.
-        let has_firewall = self.topology.firewall.is_some();
-        let is_toggled = |seid: &Seid| {
+        let is_firewall_toggled = had_firewall != self.topology.firewall.is_some();
+        if !is_firewall_toggled && toggled.is_empty() {
+            return;
+        }
+        let of_slice = |seid: &Seid| {
             let slice = self.slow_path.rules_of(*seid).and_then(|rules| rules.slice);
             slice.is_some_and(|slice| toggled.contains(&slice))
         };
-        let leaves = |seid: &Seid| has_firewall || is_toggled(seid);
-        let seids: Vec<Seid> = self.leases.keys().copied().filter(leaves).collect();
-        seids.into_iter().for_each(|seid| self.remove_session(now, seid));
+        let is_outdated = |seid: &Seid| is_firewall_toggled || of_slice(seid);
+        let before = self.outdated.len();
+        self.outdated.extend(self.slow_path.seids().filter(is_outdated));
+        if before > 0 {
+            self.outdated.sort_unstable();
+            self.outdated.dedup();
+        }
+        self.write_outdated(now);
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
@@ -687,7 +722,15 @@ impl<M: Awaited> Dataplane for XPlane<M> {
         let ahead = self.pipeline.next_timer().filter(|_| !self.is_prompt).zip(self.first);
         let memory = ahead.map(|(timer, first)| first + timer.since(Time::default()));
         let described = self.describes_at.filter(|_| self.down_until.is_none());
-        self.slow_path.next_deadline().into_iter().chain(self.down_until).chain(described).chain(memory).min()
+        let outdated = (!self.outdated.is_empty()).then(Time::default);
+        self.slow_path
+            .next_deadline()
+            .into_iter()
+            .chain(outdated)
+            .chain(self.down_until)
+            .chain(described)
+            .chain(memory)
+            .min()
     }
 
     fn advance(&mut self, now: Time) {
@@ -695,6 +738,7 @@ impl<M: Awaited> Dataplane for XPlane<M> {
             self.progress(now);
         }
         self.expire(now);
+        self.write_outdated(now);
         self.slow_path.advance(now);
     }
 

@@ -5,6 +5,7 @@ mod allocations;
 mod idle;
 mod plane;
 mod plans;
+mod reload;
 mod service;
 mod shared;
 mod wire;
