@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HOST};
@@ -124,6 +125,11 @@ impl Access {
         }
     }
 
+    /// A call over a connection that was accepted with this TLS.
+    fn check_call(&self, tls: &AcceptedTls, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
+        if tls.is_of(self) { self.check(path, headers) } else { Err(Refusal::OldConnection) }
+    }
+
     fn check(&self, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
         let is_api = path == "/api" || path.starts_with("/api/");
         // A browser loads its files before it can ask for the token. They tell nothing of the UPF.
@@ -165,13 +171,28 @@ fn has_token(headers: &HeaderMap, token: &Token) -> bool {
     scheme.eq_ignore_ascii_case(b"Bearer ") && token.is(given.trim_ascii())
 }
 
+/// The TLS with which the connection of a request was accepted.
+#[derive(Clone, Debug)]
+pub(super) struct AcceptedTls(pub(super) Option<Arc<ServerConfig>>);
+
+impl AcceptedTls {
+    /// It is that of the present access: its client has shown what callers have to show now.
+    fn is_of(&self, access: &Access) -> bool {
+        match (&self.0, &access.tls) {
+            (Some(accepted), Some(present)) => Arc::ptr_eq(accepted, present),
+            (accepted, present) => accepted.is_none() && present.is_none(),
+        }
+    }
+}
+
 /// Passes on the requests that are admitted.
 pub(super) async fn admit(
     State(access): State<watch::Receiver<Access>>,
+    Extension(tls): Extension<AcceptedTls>,
     request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    access.borrow().check(request.uri().path(), request.headers())?;
+    access.borrow().check_call(&tls, request.uri().path(), request.headers())?;
     Ok(next.run(request).await)
 }
 

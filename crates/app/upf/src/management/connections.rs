@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 use tower_service::Service;
 
-use super::access::{Access, admit};
+use super::access::{AcceptedTls, Access, admit};
 use super::listener::{Acceptor, Listener, Stream, encrypted};
 
 /// Maximum number of connections to one address. A further one closes the oldest that has not sent its request with its body yet.
@@ -34,7 +34,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a connection, including the response. Each carries one request.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The same for a stream of events.
+/// How long a stream of events may last beyond that, at most.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Maximum size of the first line and the headers, in octets.
@@ -209,11 +209,13 @@ async fn connection(
     router: Router,
     has_asked: Arc<AtomicBool>,
 ) {
+    let accepted = AcceptedTls(tls.clone());
     let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, encrypted(stream, tls)).await else { return };
     let mark = StreamMark::default();
     let of_request = mark.clone();
     let answer = move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(of_request.clone());
+        request.extensions_mut().insert(accepted.clone());
         let has_asked = Arc::clone(&has_asked);
         let with_end = |body| axum::body::Body::new(RequestBody::new(body, Arc::clone(&has_asked)));
         let answered = router.clone().call(request.map(with_end) as Request);

@@ -19,8 +19,11 @@ pub(super) fn with_access(mut api: OpenApi) -> OpenApi {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
         for operation in operations.into_iter().flatten() {
             let responses = &mut operation.responses.responses;
-            let refusals =
-                [("401", "The token is missing or wrong"), ("403", "Not from there, or not under this name")];
+            let refusals = [
+                ("401", "The token is missing or wrong"),
+                ("403", "Not from there, or not under this name"),
+                ("421", "TLS has changed since the connection was opened: connect again"),
+            ];
             for (status, description) in refusals {
                 responses.entry(status.into()).or_insert_with(|| problem(description).into());
             }

@@ -73,6 +73,9 @@ pub(super) enum Refusal {
         "the management API of this address is served under IP addresses and `localhost` only: use one of them"
     )]
     OtherHost,
+    /// The connection was accepted under TLS that is not in force any more.
+    #[error("TLS of this address has changed since the connection was opened: connect again")]
+    OldConnection,
     /// The token is missing or wrong.
     #[error(
         "this needs the token of `upf.management.token_file`: `Authorization: Bearer TOKEN`, or `--token-file FILE` of the commands"
@@ -155,6 +158,7 @@ impl Refusal {
             Self::Unexplained | Self::OnSwitch(_) | Self::NoKeys => StatusCode::NOT_IMPLEMENTED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::OldConnection => StatusCode::MISDIRECTED_REQUEST,
             Self::NoApiHere | Self::OtherHost | Self::WebPage | Self::Capture(_) => StatusCode::FORBIDDEN,
             Self::TooManyStreams | Self::TooManyWatches | Self::Draining | Self::Unhealthy => {
                 StatusCode::SERVICE_UNAVAILABLE

@@ -105,7 +105,7 @@ pub(crate) fn management_listeners(
     let refused = |(key, source)| StartError::Access { key, source: Box::new(source) };
     let files = AccessFiles::read(access).map_err(refused)?;
     let checks = files.checks(access).map_err(refused)?;
-    let mut control = ManagementControl { listeners: Vec::new(), files };
+    let mut control = ManagementControl { listeners: Vec::new(), files, tls: checks.tls.clone() };
     let mut listeners = Vec::new();
     for (n, server) in metrics.iter().enumerate() {
         let socket = tcp(format!("upf.metrics.server[{n}]"), server.socket())?;
@@ -127,6 +127,7 @@ pub(crate) fn management_listeners(
 pub(crate) struct ManagementControl {
     listeners: Vec<(ListenerKind, watch::Sender<Access>)>,
     files: AccessFiles,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 impl ManagementControl {
@@ -148,7 +149,12 @@ impl ManagementControl {
 
     /// Puts what was prepared into force for new connections. Returns the keys of the files with other contents.
     pub(crate) fn apply(&mut self, prepared: PreparedAccess) -> Vec<&'static str> {
-        let PreparedAccess { files, checks } = prepared;
+        let PreparedAccess { files, mut checks } = prepared;
+        // Connections that are open already are under it.
+        if files.has_same_tls(&self.files) {
+            checks.tls.clone_from(&self.tls);
+        }
+        self.tls.clone_from(&checks.tls);
         for (kind, access) in &self.listeners {
             access.send_replace(Access::new(*kind, &checks));
         }
@@ -196,6 +202,11 @@ impl AccessFiles {
             key: of(KEY, &access.tls.key)?,
             client_ca: of(CLIENT_CA, &access.tls.client_ca)?,
         })
+    }
+
+    fn has_same_tls(&self, other: &Self) -> bool {
+        let of_tls = |files: &Self| (files.certificate.clone(), files.key.clone(), files.client_ca.clone());
+        of_tls(self) == of_tls(other)
     }
 
     fn named(&self) -> [(&'static str, Option<&[u8]>); 4] {

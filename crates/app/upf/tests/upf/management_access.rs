@@ -311,6 +311,37 @@ fn a_reload_reads_the_certificate_again() {
     assert!(accepts(&other));
 }
 
+// Input:  an address with TLS and a token, and connections of clients without a certificate that have sent no request yet; a reload that
+//         changes nothing of TLS, then one after which clients have a certificate and no token.
+// Output: after the first a request with the token is answered. After the second, that of an open connection is refused with 421, and a
+//         new one needs a certificate.
+#[test]
+fn a_connection_of_before_a_reload_is_not_admitted_by_rules_of_after() {
+    let mut setup = Setup::new().with_tls().with_token();
+    let running = setup.run();
+    let opened = || {
+        let mut stream = secured(&running, &setup.authority, None);
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock).unwrap();
+        }
+        stream
+    };
+    let (first, waiting) = (opened(), opened());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(running.daemon.reload(setup.config.upf.clone())).unwrap();
+    let answer = ask(first, "GET /api/v1/status", &format!("Authorization: Bearer {TOKEN}\r\n")).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let operators = Authority::new();
+    setup.config.upf.management.tls.client_ca = Some(setup.file("operators.crt", &operators.pem()));
+    setup.config.upf.management.token_file = None;
+    runtime.block_on(running.daemon.reload(setup.config.upf.clone())).unwrap();
+    let answer = ask(waiting, "GET /api/v1/status", "").unwrap();
+    assert!(answer.starts_with("HTTP/1.1 421 ") && answer.contains("connect again"), "{answer}");
+    let ask = |client| ask(secured(&running, &setup.authority, client), "GET /api/v1/status", "");
+    assert!(ask(None).is_err());
+    assert!(ask(Some(operators.certify("operator"))).unwrap().starts_with("HTTP/1.1 200 "));
+}
+
 // Input:  a body of a megabyte for a call that reads it, and a body that never ends for one that does not.
 // Output: a refusal for the first, the response or the end of the connection for the other; pages as before.
 #[test]
