@@ -161,6 +161,21 @@ pub enum StartError {
         /// Octets of the tables.
         octets: u64,
     },
+    /// A memory limit leaves too little memory beside the tables of `upf.xplane`.
+    #[error(
+        "cannot start: the tables of upf.xplane take {tables}, and {limit} is {octets}: lower upf.xplane.ues, flows or idle_ues, give \
+         upf.xplane.server, or raise the limit to {needed} or more"
+    )]
+    XPlaneMemory {
+        /// The octets of the tables.
+        tables: String,
+        /// The name of the limit.
+        limit: String,
+        /// The value of the limit.
+        octets: String,
+        /// The smallest sufficient limit.
+        needed: String,
+    },
     /// The program of the switch finds no application classes.
     #[error("upf.traffic.classes.model: {NO_CLASSES}")]
     NoClasses,

@@ -7,6 +7,8 @@ use causeway_types::Span;
 use causeway_xplane::Sizes;
 use serde::Serialize;
 
+use super::data_plane::DataPlane;
+use super::model::Upf;
 use super::section::Section;
 use super::serialize::{shown_if_any, span};
 use super::{quantities, values};
@@ -37,7 +39,7 @@ impl Default for XPlaneKeys {
 impl XPlaneKeys {
     /// The tables of one of so many packet threads. A UE has two or three lookup keys, for which there are four buckets of two places, so that
     /// few keys find both taken: 3.3 and 6.5 % of so many UEs. A flow has one bucket: of so many flows 10.4 % find both places taken. What has no place is for
-    /// the slow path.
+    /// the slow path: a flow until a place is free, a lookup key until its session is written anew, as by a request for it.
     pub fn sizes(&self, workers: u32) -> Sizes {
         let share = |number: u32| number.div_ceil(workers.max(1));
         Sizes {
@@ -58,6 +60,17 @@ impl XPlaneKeys {
             idle_ues: xplane.value("idle_ues", values::number(0..=1_000_000)).unwrap_or(default.idle_ues),
             flow_age: xplane.value("flow_age", quantities::second_or_more).unwrap_or(default.flow_age),
         }
+    }
+}
+
+impl Upf {
+    /// Octets of the tables in this process, with so many packet threads; none over a memory server or with another data plane.
+    pub(crate) fn own_xplane_tables(&self, workers: usize) -> u64 {
+        if self.dataplane != DataPlane::XPlane || self.xplane.server.is_some() {
+            return 0;
+        }
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX).max(1);
+        self.xplane.sizes(workers).octets().saturating_mul(workers.into())
     }
 }
 

@@ -119,7 +119,7 @@ impl Daemon {
         wall: impl Fn() -> WallTime + Send + 'static,
     ) -> Result<Self, StartError> {
         let clock = Clock::counting_from(wall());
-        let budget = Budget::new(&config.upf)?;
+        let budget = Budget::new(&config.upf, ports.len())?;
         let n4 = OpenN4::open(&config.upf, ports.len())?;
         let (listeners, access) = open::management_listeners(config)?;
         let advertised = open::advertised_n4_address(&config.upf.pfcp)?;

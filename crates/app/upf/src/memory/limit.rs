@@ -47,6 +47,11 @@ impl fmt::Display for Source {
 }
 
 impl Source {
+    /// Memory counts when it is allocated, and not when it is used first.
+    pub(super) const fn counts_untouched(&self) -> bool {
+        matches!(self, Self::AddressSpace | Self::Data)
+    }
+
     /// The usage under the limit; `None`: it cannot be read.
     pub(super) fn used(&self) -> Option<u64> {
         let read = |path: &Path| fs::read_to_string(path).ok();

@@ -1,8 +1,8 @@
 //! The memory budget of the UPF.
 //!
 //! The kernel kills a process that exceeds the limit of a cgroup or of the host, and a process without address space
-//! fails. So the budget stays below every limit. Memory for buffered packets, cached responses and MAC addresses behind
-//! Ethernet sessions is set aside. The rest is for PFDs and for sessions, of which N4 counts the estimated need. In
+//! fails. So the budget stays below every limit. Memory for buffered packets, cached responses, MAC addresses behind
+//! Ethernet sessions and the tables of `upf.xplane` in this process is set aside. The rest is for PFDs and for sessions, of which N4 counts the estimated need. In
 //! addition the actual usage is read four times a second. If a limit is near nevertheless, because the estimate is
 //! wrong or because other processes use memory under the same limit, new sessions are refused.
 
@@ -49,6 +49,8 @@ pub(crate) struct Budget {
     buffers: u64,
     answers: u64,
     macs: u64,
+    /// Tables that take memory with use, and address space at once.
+    tables: u64,
     sessions: u64,
     is_short: bool,
 }
@@ -79,17 +81,20 @@ impl Limit {
 
 impl Budget {
     /// Reads the limits of the configuration and of the system, and sets memory aside for buffered packets, cached
-    /// responses and MAC addresses.
+    /// responses, MAC addresses and the tables of `upf.xplane` of so many packet threads.
     ///
     /// # Errors
     /// The limit that leaves too little.
-    pub(crate) fn new(upf: &Upf) -> Result<Self, StartError> {
+    pub(crate) fn new(upf: &Upf, workers: usize) -> Result<Self, StartError> {
         let mut limits = limit::detected();
         if let Memory::Octets(octets) = upf.memory {
             limits.push(Limit { source: Source::Configured, octets });
         }
-        let mut budget = Self { limits, buffers: 0, answers: 0, macs: 0, sessions: 0, is_short: false };
-        let room = budget.room(LEAST_SESSIONS)?;
+        let tables = upf.own_xplane_tables(workers);
+        let mut budget =
+            Self { limits, buffers: 0, answers: 0, macs: 0, tables, sessions: 0, is_short: false };
+        budget.room(0, LEAST_SESSIONS)?;
+        let room = budget.room_beside_tables(tables.saturating_add(LEAST_SESSIONS), 0)? - tables;
         let buffering = &upf.buffering;
         let wanted = buffering.memory.saturating_add(u64::from(buffering.packets) * OF_PACKET);
         budget.buffers = wanted.min(room / FOR_BUFFERS);
@@ -101,9 +106,23 @@ impl Budget {
         Ok(budget)
     }
 
-    /// The memory that the limits leave now.
-    fn room(&self, least: u64) -> Result<u64, StartError> {
-        let rooms = self.limits.iter().map(|limit| (limit, limit.source.used().unwrap_or(0)));
+    /// As [`Budget::room`], with an error that names the tables.
+    fn room_beside_tables(&self, least: u64, untouched: u64) -> Result<u64, StartError> {
+        self.room(untouched, least).map_err(|error| match error {
+            StartError::Memory { limit, octets, needed, .. } if self.tables > 0 => {
+                StartError::XPlaneMemory { tables: rounded(self.tables), limit, octets, needed }
+            }
+            error => error,
+        })
+    }
+
+    /// The memory that the limits leave now, at least so much. `untouched`: memory that was allocated and is not in use yet.
+    fn room(&self, untouched: u64, least: u64) -> Result<u64, StartError> {
+        let used = |limit: &Limit| {
+            let untouched = if limit.source.counts_untouched() { 0 } else { untouched };
+            limit.source.used().unwrap_or(0).saturating_add(untouched)
+        };
+        let rooms = self.limits.iter().map(|limit| (limit, used(limit)));
         let tightest = rooms.min_by_key(|(limit, used)| limit.room(*used));
         let Some((limit, used)) = tightest else { return Ok(u64::MAX) };
         let room = limit.room(used);
@@ -143,12 +162,12 @@ impl Budget {
     /// # Errors
     /// The budget is too small.
     pub(crate) fn settle(&mut self) -> Result<(), StartError> {
-        let room = self.room(self.set_aside() + LEAST_SESSIONS)?;
+        let room = self.room_beside_tables(self.set_aside() + LEAST_SESSIONS, self.tables)?;
         self.sessions = room - self.set_aside();
         Ok(())
     }
 
-    /// The memory that is not for sessions and PFDs.
+    /// The memory that is not for sessions and PFDs, without what is allocated already.
     const fn set_aside(&self) -> u64 {
         self.buffers + self.answers + self.macs
     }
@@ -196,6 +215,9 @@ impl std::fmt::Display for Budget {
         if self.macs > 0 {
             write!(f, ", {} for MAC addresses", rounded(self.macs))?;
         }
+        if self.tables > 0 {
+            write!(f, ", {} for the tables of upf.xplane", rounded(self.tables))?;
+        }
         let least = self.limits.iter().min_by_key(|limit| limit.room(limit.source.used().unwrap_or(0)));
         let Some(limit) = least else { return Ok(()) };
         write!(f, ", below {} of {}", rounded(limit.octets), limit.source)
@@ -213,7 +235,7 @@ mod tests {
 
     fn budget(octets: u64) -> Budget {
         let limits = vec![Limit { source: Source::Configured, octets }];
-        Budget { limits, buffers: 0, answers: 0, macs: 0, sessions: 0, is_short: false }
+        Budget { limits, buffers: 0, answers: 0, macs: 0, tables: 0, sessions: 0, is_short: false }
     }
 
     // Input:  a limit of 160 MiB with an increasing, then a decreasing usage.
@@ -254,24 +276,53 @@ mod tests {
             assert_eq!(Budget { macs, ..budget(1) }.limits(wanted).macs, most);
         }
         let mut upf = Upf { memory: Memory::Octets(4 << 40), max_sessions: 1000, ..Upf::default() };
-        assert_eq!(Budget::new(&upf).unwrap().macs, 0);
+        assert_eq!(Budget::new(&upf, 1).unwrap().macs, 0);
         upf.ethernet.push(crate::config::EthernetNetwork::new("lan"));
         let all = 1000 * u64::from(upf.max_macs_per_session) * OF_MAC;
-        assert!((1..=all).contains(&Budget::new(&upf).unwrap().macs));
+        assert!((1..=all).contains(&Budget::new(&upf, 1).unwrap().macs));
     }
 
     // Input:  a limit below what the process has already.
     // Output: an error with the limit and a sufficient value; with that value the start succeeds.
     #[test]
     fn too_little_is_an_error_that_says_how_much_is_enough() {
-        let StartError::Memory { limit, octets, needed, .. } = budget(9 * MIB).room(8 * MIB).unwrap_err()
+        let StartError::Memory { limit, octets, needed, .. } = budget(9 * MIB).room(0, 8 * MIB).unwrap_err()
         else {
             panic!("another error");
         };
         assert_eq!((&*limit, &*octets), ("upf.memory", "9MiB"));
         let needed: u64 = needed.strip_suffix("MiB").unwrap().parse().unwrap();
         // Other tests of this process allocate memory in the meantime.
-        assert!(budget((needed + 512) * MIB).room(8 * MIB).is_ok());
-        assert!(Budget { limits: Vec::new(), ..budget(1) }.room(u64::MAX).is_ok());
+        assert!(budget((needed + 512) * MIB).room(0, 8 * MIB).is_ok());
+        assert!(Budget { limits: Vec::new(), ..budget(1) }.room(0, u64::MAX).is_ok());
+    }
+
+    // Input:  `dataplane: xplane` with two packet threads, over memory of this process and over a memory server, below limits that have
+    //         place for the tables; tables of ten million flows.
+    // Output: what the tables take is not for sessions; where they do not fit, the start is refused with the keys that make them smaller.
+    #[test]
+    fn tables_in_this_process_are_in_the_budget() {
+        let mut upf = Upf { memory: Memory::Octets(8 << 30), ..Upf::default() };
+        upf.dataplane = crate::config::DataPlane::named("xplane").unwrap();
+        // So much that what other tests of this process allocate in the meantime does not matter.
+        upf.xplane.flows = 400_000;
+        let tables = upf.xplane.sizes(2).octets() * 2;
+        let settled = |upf: &Upf| {
+            let mut budget = Budget::new(upf, 2).unwrap();
+            budget.limits.retain(|limit| limit.source == Source::Configured);
+            budget.settle().unwrap();
+            (budget.tables, budget.sessions + budget.set_aside())
+        };
+        let (own, of_sessions) = settled(&upf);
+        assert_eq!(own, tables);
+        upf.xplane.server = Some(([192, 0, 2, 9], 4791).into());
+        let (elsewhere, more) = settled(&upf);
+        assert_eq!(elsewhere, 0);
+        assert!(of_sessions + tables / 2 < more, "{of_sessions} beside the tables, {more} without");
+        upf.xplane.server = None;
+        upf.xplane.flows = 10_000_000;
+        let error = Budget::new(&upf, 2).unwrap_err().to_string();
+        let expected = "cannot start: the tables of upf.xplane take 2";
+        assert!(error.starts_with(expected) && error.contains("lower upf.xplane.ues, flows"), "{error}");
     }
 }
