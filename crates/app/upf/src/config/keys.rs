@@ -324,7 +324,7 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.xplane.ues",
         "1024",
-        "UEs for which the tables are made, with eight places each: of so many UEs 3.3 % of the lookup keys find both places of their bucket taken (two keys a UE) or 6.5 % (three), of half as many 0.9 and 1.9 %; their packets are for the slow path",
+        "UEs for which the tables are made, with eight places each: of so many UEs 3.3 % of the lookup keys find both places of their bucket taken (two keys a UE) or 6.5 % (three), of half as many 0.9 and 1.9 %; their packets are for the slow path until a request for the session finds a place free",
     ),
     key(
         "upf.xplane.flows",
