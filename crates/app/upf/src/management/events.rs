@@ -4,10 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::response::sse;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 
 use super::views::{EventView, TimedEvent};
@@ -17,6 +19,9 @@ pub(super) const STREAMS: usize = 16;
 
 /// Maximum number of events that wait for one client. Further ones are lost to it, and counted.
 const QUEUE: usize = 1024;
+
+/// A stream ends after so long, before its connection is closed: the client learns that it is the end.
+pub(super) const DURATION: Duration = Duration::from_secs(3600);
 
 /// The sending end of a client's queue.
 #[derive(Debug)]
@@ -50,17 +55,18 @@ pub(super) struct EventStream {
     lost: Arc<AtomicU64>,
     /// The time of the last event, for the count of lost ones.
     last: f64,
+    end: Pin<Box<Sleep>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl EventStream {
-    /// A queue, and its stream, which counts as one of [`STREAMS`] while it lasts.
-    pub(super) fn new(permit: OwnedSemaphorePermit) -> (EventSender, Self) {
+    /// A queue, and its stream, which lasts so long, and counts as one of [`STREAMS`] meanwhile.
+    pub(super) fn new(permit: OwnedSemaphorePermit, duration: Duration) -> (EventSender, Self) {
         let (sender, queue) = mpsc::channel(QUEUE);
         let lost = Arc::new(AtomicU64::new(0));
         (
             EventSender { queue: sender, lost: Arc::clone(&lost) },
-            Self { queue, lost, last: 0.0, _permit: permit },
+            Self { queue, lost, last: 0.0, end: Box::pin(sleep(duration)), _permit: permit },
         )
     }
 }
@@ -69,6 +75,9 @@ impl Stream for EventStream {
     type Item = Result<sse::Event, axum::Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.end.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
         let event = match self.queue.poll_recv(context) {
             Poll::Ready(Some(event)) => event,
             Poll::Ready(None) => return Poll::Ready(None),
@@ -87,17 +96,25 @@ impl Stream for EventStream {
 
 #[cfg(test)]
 mod tests {
-    use tokio::sync::Semaphore;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use axum::Router;
+    use axum::response::Sse;
+    use axum::routing::get;
+    use tokio::sync::{Semaphore, watch};
     use tokio_stream::StreamExt;
 
     use super::*;
+    use crate::management::connections::Server;
+    use crate::management::{Access, CallerChecks, Listener, ListenerKind, Socket};
 
     // Input:  ten events more than a queue holds, for a client that does not read; then one more, after it has read all.
     // Output: the queued ones, then how many are lost, then the last one.
     #[tokio::test]
     async fn a_slow_client_is_told_what_it_missed() {
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let (sender, mut stream) = EventStream::new(permit);
+        let (sender, mut stream) = EventStream::new(permit, DURATION);
         let event = |n: usize| TimedEvent {
             time: n as f64,
             event: EventView::SessionDeleted { seid: format!("{n:#x}") },
@@ -114,5 +131,31 @@ mod tests {
         assert!(format!("{:?}", stream.next().await.unwrap().unwrap()).contains("session_deleted"));
         drop(stream);
         assert!(sender.is_closed() && !sender.send(event(0)));
+    }
+
+    // Input:  a stream of 50 ms over the server, with an event.
+    // Output: the event, then the last chunk of the body: the client sees an end, and no failure.
+    #[test]
+    fn a_stream_ends_with_its_last_chunk() {
+        let stream = async || {
+            let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+            let (sender, stream) = EventStream::new(permit, Duration::from_millis(50));
+            let event = EventView::SessionDeleted { seid: "0x2a".into() };
+            assert!(sender.send(TimedEvent { time: 1.0, event }));
+            // The sender lasts as long as the stream.
+            Sse::new(stream.map(move |event| (event, &sender).0))
+        };
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let (_access, access) =
+            watch::channel(Access::new(ListenerKind::Management, &CallerChecks::default()));
+        let listener = Listener { socket: Socket::Tcp(socket), access };
+        let _server = Server::start(vec![listener], &Router::new().route("/events", get(stream))).unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        write!(client, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("event: session_deleted\n") && answer.ends_with("\r\n0\r\n\r\n"), "{answer}");
     }
 }

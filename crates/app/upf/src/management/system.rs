@@ -12,7 +12,7 @@ use causeway_dataplane::{Counters, DropReason};
 use causeway_ports::Counter;
 
 use super::connections::StreamMark;
-use super::events::EventStream;
+use super::events::{DURATION, EventStream};
 use super::query::{Parameters, PeerQuery};
 use super::refusal::Refusal;
 use super::server::{Management, ManagementRequest, Shared, in_time};
@@ -248,7 +248,7 @@ pub(super) async fn events(
     Extension(mark): Extension<StreamMark>,
 ) -> Result<Sse<impl tokio_stream::Stream<Item = Result<axum::response::sse::Event, axum::Error>>>, Refusal> {
     let permit = management.streams.clone().try_acquire_owned().map_err(|_| Refusal::TooManyStreams)?;
-    let (sender, stream) = EventStream::new(permit);
+    let (sender, stream) = EventStream::new(permit, DURATION);
     management.ask(|reply| ManagementRequest::Subscribe { sender, reply }).await?;
     mark.set();
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
