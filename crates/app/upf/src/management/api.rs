@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::filter::SessionFilter;
-use super::query::{Parameters, SessionQuery, node_of, seid_of};
+use super::query::{Parameters, SessionQuery, nodes_of, seid_of};
 use super::refusal::Refusal;
 use super::server::{Management, ManagementRequest, Shared};
 use super::views::{
@@ -94,9 +94,12 @@ async fn end(
     Path(node): Path<String>,
 ) -> Result<Json<EndedAssociation>, Refusal> {
     refuse_change(&headers)?;
-    let ended = management.ask(|reply| ManagementRequest::End { node: node_of(&node), reply }).await?;
-    let sessions = ended.ok_or(Refusal::UnknownAssociation)? as u64;
-    Ok(Json(EndedAssociation { sessions }))
+    for node in nodes_of(&node) {
+        if let Some(sessions) = management.ask(|reply| ManagementRequest::End { node, reply }).await? {
+            return Ok(Json(EndedAssociation { sessions: sessions as u64 }));
+        }
+    }
+    Err(Refusal::UnknownAssociation)
 }
 
 /// Requests an SMF to release its association.
@@ -116,10 +119,12 @@ async fn release(
     Path(node): Path<String>,
 ) -> Result<(StatusCode, Json<RequestedRelease>), Refusal> {
     refuse_change(&headers)?;
-    match management.ask(|reply| ManagementRequest::Release { node: node_of(&node), reply }).await? {
-        false => Err(Refusal::UnknownAssociation),
-        true => Ok((StatusCode::ACCEPTED, Json(RequestedRelease { node_id: node }))),
+    for known in nodes_of(&node) {
+        if management.ask(|reply| ManagementRequest::Release { node: known, reply }).await? {
+            return Ok((StatusCode::ACCEPTED, Json(RequestedRelease { node_id: node })));
+        }
     }
+    Err(Refusal::UnknownAssociation)
 }
 
 /// The PFCP sessions, in pages.

@@ -167,6 +167,14 @@ pub(super) fn node_of(text: &str) -> NodeId {
     text.parse().map_or_else(|_| NodeId::Fqdn(text.to_owned()), NodeId::Ip)
 }
 
+/// The Node IDs that are shown as a text, the likelier one first: the host name of an SMF may read like an address.
+pub(super) fn nodes_of(text: &str) -> Vec<NodeId> {
+    match node_of(text) {
+        NodeId::Ip(ip) => vec![NodeId::Ip(ip), NodeId::Fqdn(text.to_owned())],
+        name @ NodeId::Fqdn(_) => vec![name],
+    }
+}
+
 /// The SEID in a text.
 pub(super) fn seid_of(text: &str) -> Option<Seid> {
     number(text).map(Seid)
