@@ -117,6 +117,9 @@ pub(crate) enum CommandError {
     /// Sessions remain at the end of the time.
     #[error("{sessions} sessions remain; the UPF still accepts no new ones: `causeway drain` waits again")]
     NotDrained { sessions: u64 },
+    /// Some SMFs were not requested to release their associations.
+    #[error("SMFs that were not requested to release their associations: {smfs}")]
+    NotRequested { smfs: usize },
     /// Somebody else ended the draining.
     #[error("the UPF accepts new sessions again: `causeway drain --undo` was run, or it restarted")]
     DrainUndone,

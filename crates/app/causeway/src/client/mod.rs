@@ -204,6 +204,12 @@ fn target(path: &str, parameters: &[(&str, String)]) -> String {
     format!("{path}?{}", query.finish())
 }
 
+/// A text as a segment of a path.
+pub(crate) fn segment(text: &str) -> String {
+    // What is a plus sign in the text is escaped: the others are spaces.
+    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,5 +221,13 @@ mod tests {
         assert_eq!(target("/a", &[]), "/a");
         let parameters = [("dnn", "a&b=c d/é".to_owned()), ("ue", "2001:db8::1".to_owned())];
         assert_eq!(target("/a", &parameters), "/a?dnn=a%26b%3Dc+d%2F%C3%A9&ue=2001%3Adb8%3A%3A1");
+    }
+
+    // Input:  a text with characters that separate parts of a URL, a space, a plus sign, and an octet that is escaped already.
+    // Output: each is escaped, as in a path.
+    #[test]
+    fn a_segment_is_escaped() {
+        assert_eq!(segment("smf-1.example"), "smf-1.example");
+        assert_eq!(segment("a b+c?d#e/f%41"), "a%20b%2Bc%3Fd%23e%2Ff%2541");
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use hyper::Method;
 
 use super::release;
-use crate::client::Client;
+use crate::client::{Client, ClientError};
 use crate::exit;
 use crate::management::{CommandError, ManagementArgs, ask};
 use crate::output::Output;
@@ -44,18 +44,31 @@ pub(super) fn run(args: &DrainArgs) -> ExitCode {
     ask(&args.management, |client, output| {
         let wanted = DrainRequest { draining: !args.undo };
         let mut state: DrainView = client.call(Method::PUT, "/api/v1/drain", Some(&wanted))?;
-        if args.release {
-            let list: Associations = client.get("/api/v1/associations", &[])?;
-            for association in &list.associations {
-                release::request(client, &association.node_id)?;
-            }
-        }
+        let failed = if args.release { release_all(client)? } else { 0 };
         if !args.undo && !args.no_wait {
             exit::note("no new sessions are accepted; `causeway drain --undo` ends this");
             state = wait(client, state, args.within.map(Duration::from_secs))?;
         }
-        show(output, &state)
+        show(output, &state)?;
+        if failed > 0 { Err(CommandError::NotRequested { smfs: failed }) } else { Ok(()) }
     })
+}
+
+/// Requests each SMF to release its association. Returns the number of those that could not be requested, after a remark on each.
+fn release_all(client: &Client) -> Result<usize, CommandError> {
+    let list: Associations = client.get("/api/v1/associations", &[])?;
+    let mut failed = 0;
+    for association in &list.associations {
+        match release::request(client, &association.node_id) {
+            // It has ended since.
+            Ok(_) | Err(ClientError::Refused { status: 404, .. }) => {}
+            Err(error) => {
+                failed += 1;
+                exit::note(format_args!("the release of {} was not requested: {error}", association.node_id));
+            }
+        }
+    }
+    Ok(failed)
 }
 
 /// Waits for the end of the last session.

@@ -6,7 +6,7 @@ use causeway_upf::management::views::{EndedAssociation, RequestedRelease};
 use clap::Args;
 use hyper::Method;
 
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, segment};
 use crate::management::{CommandError, ManagementArgs, ask};
 
 /// The options of `causeway release`.
@@ -25,7 +25,7 @@ pub(crate) struct ReleaseArgs {
 pub(super) fn run(args: &ReleaseArgs) -> ExitCode {
     ask(&args.management, |client, output| {
         if args.now {
-            let path = format!("/api/v1/associations/{}", args.node);
+            let path = path(&args.node);
             let ended: Result<EndedAssociation, _> = client.call(Method::DELETE, &path, None::<&()>);
             let ended = ended.map_err(|error| failure(error, &args.node))?;
             if output.is_json() {
@@ -54,5 +54,10 @@ fn failure(error: ClientError, node: &str) -> CommandError {
 
 /// Requests an SMF to release its association.
 pub(super) fn request(client: &Client, node: &str) -> Result<RequestedRelease, ClientError> {
-    client.call(Method::POST, &format!("/api/v1/associations/{node}/release"), None::<&()>)
+    client.call(Method::POST, &format!("{}/release", path(node)), None::<&()>)
+}
+
+/// The path of an association.
+fn path(node: &str) -> String {
+    format!("/api/v1/associations/{}", segment(node))
 }

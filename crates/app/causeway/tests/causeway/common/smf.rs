@@ -38,12 +38,17 @@ pub struct Smf {
 impl Smf {
     pub fn associated(upf: Ipv4Addr) -> Self {
         let address = loopback();
+        Self::named(upf, address, NodeId::Ip(address.into()))
+    }
+
+    /// An SMF at this address with this Node ID.
+    pub fn named(upf: Ipv4Addr, address: Ipv4Addr, node: NodeId<'_>) -> Self {
         let socket = UdpSocket::bind((address, 8805)).unwrap();
         socket.connect((upf, 8805)).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut smf = Self { socket, address, sequence: 0, sessions: 0, application: None };
         let stamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
-        let setup = AssociationSetupRequest::new(NodeId::Ip(address.into()), stamp);
+        let setup = AssociationSetupRequest::new(node, stamp);
         smf.send(setup.into(), None);
         smf.answer(|message| match message {
             Message::AssociationSetupResponse(response) => assert!(response.cause.is_accepted()),

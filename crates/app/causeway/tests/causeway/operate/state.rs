@@ -9,7 +9,8 @@ use causeway_pfcp::Cause;
 
 use super::capture::Gnb;
 use super::{GNB, Operated, ue};
-use crate::common::PATIENCE;
+use crate::common::smf::Smf;
+use crate::common::{PATIENCE, loopback};
 
 // Input:  a UPF with two sessions of one SMF; each command about the whole, as text and as JSON.
 // Output: the figures that belong to it.
@@ -89,7 +90,7 @@ fn rules_on_the_switch_are_shown() {
 #[test]
 fn drops_are_explained() {
     let of = Operated::with_sessions(0);
-    let gnb = std::net::UdpSocket::bind((crate::common::loopback(), 0)).unwrap();
+    let gnb = std::net::UdpSocket::bind((loopback(), 0)).unwrap();
     // A G-PDU of version 1 with an IPv4 packet that is cut off.
     let datagram = [0x30, 0xff, 0, 4, 0, 0, 0x12, 0x34, 0x45, 0, 0, 4];
     gnb.send_to(&datagram, (of.at, 2152)).unwrap();
@@ -206,6 +207,32 @@ fn an_association_is_released() {
     assert_eq!(ended, format!("the association with {smf} has ended; sessions removed: 2\n"));
     while of.json(&["status"])["sessions"] != 0 {}
     assert_eq!(of.json(&["associations"])["associations"], serde_json::json!([]));
+}
+
+// Input:  SMFs whose Node IDs are host names with characters that separate parts of a URL, an escape, and one that reads like an address;
+//         a release of what is before such a character; a release of each, at once; a drain that requests releases.
+// Output: no association has the first name; each of the others is requested, and ends. The drain requests all.
+#[test]
+fn a_node_id_may_have_any_characters() {
+    let of = Operated::with_sessions(0);
+    let names = ["a?b.example", "a#b.example", "a/b.example", "%41.example", "a b.example", "192.0.2.77"];
+    let associate = |name: &str| {
+        Smf::named(of.at, loopback(), causeway_pfcp::NodeId::Fqdn(causeway_pfcp::Fqdn::new(name)))
+    };
+    let mut smfs = vec![associate("a")];
+    smfs.extend(names.iter().map(|name| associate(name)));
+    of.text(&["drain", "--release", "--no-wait"]);
+    for name in names {
+        assert_eq!(of.text(&["release", name]), format!("{name} was requested to release its association\n"));
+        let ended = of.text(&["release", "--now", name]);
+        assert_eq!(ended, format!("the association with {name} has ended; sessions removed: 0\n"));
+        let output = of.command(&["release", "--now", name]).output().unwrap();
+        assert!(super::ended(&output).2.contains("no association with"), "{output:?}");
+    }
+    let left = of.json(&["associations"]);
+    let left: Vec<_> =
+        left["associations"].as_array().unwrap().iter().map(|one| one["node_id"].clone()).collect();
+    assert!(left.contains(&"a".into()) && left.len() == 2, "{left:?}");
 }
 
 // Input:  `causeway doctor` about a configuration whose UPF runs, and about one with an address that no interface has.
