@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Barrier;
 use std::time::Duration;
 
-use causeway_accel::{Accel, Config, MAX_ANSWER, NotPossible, Verdict};
+use causeway_accel::{Accel, Config, MAX_ANSWER, NotPossible, Reason, Verdict};
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, DestinationInterface, Dnn, FTeid, ForwardingParameters,
     GateStatus, Mbr, NetworkInstance, NodeId, OuterHeaderRemoval, Pdi, PdnType, RemovedHeader,
@@ -50,7 +50,7 @@ pub(super) fn run(options: &Options, common: &Common, progress: &mut Progress) -
         progress.stage(format!("pfcp: {sessions} simple sessions, {}", by.name()));
         let new = || {
             let server = by.server(sessions)?;
-            Ok(Bench { server, sessions, measured, seids: Vec::new(), sequence: common.seed as u32 })
+            Ok(Bench::new(server, (sessions, measured), common.seed as u32))
         };
         let found = match by {
             By::DataPlane { threads: threads @ 2.. } => in_threads(threads, &new),
@@ -63,7 +63,17 @@ pub(super) fn run(options: &Options, common: &Common, progress: &mut Progress) -
                 continue;
             }
         };
-        for (operation, samples) in found {
+        let Found { all, without_place } = found;
+        if without_place > 0 {
+            let of = u64::from(sessions) * by.threads() as u64;
+            report.note(format!(
+                "{}: {} of {} sessions have a key that finds no place in its table, and are N4's; the times are without them.",
+                by.name(),
+                Count(without_place),
+                Count(of),
+            ));
+        }
+        for (operation, samples) in all {
             let Some(summary) = samples.summary() else { continue };
             if by == By::N4(Plane::Accepting) {
                 of_n4.push((operation, summary.median));
@@ -89,11 +99,19 @@ pub(super) fn run(options: &Options, common: &Common, progress: &mut Progress) -
     Ok(report)
 }
 
+/// What was measured.
+#[derive(Default)]
+struct Found {
+    all: Vec<(Operation, Samples)>,
+    /// Sessions that the data plane does not establish itself: a key of theirs finds no place.
+    without_place: u64,
+}
+
 /// The same in several threads at once, each on a core of its own with sessions of its own: what they cost each other is memory.
 fn in_threads(
     threads: usize,
     new: &(impl Fn() -> Result<Bench, String> + Sync),
-) -> Result<Result<Vec<(Operation, Samples)>, BenchError>, String> {
+) -> Result<Result<Found, BenchError>, String> {
     let cores = kit::cores_beside(&[]).map_err(|error| error.to_string())?;
     if cores.len() < threads {
         return Err(format!("needs {threads} cores, has {}", cores.len()));
@@ -106,20 +124,21 @@ fn in_threads(
     };
     std::thread::scope(|scope| {
         let started: Vec<_> = cores.iter().take(threads).map(|core| scope.spawn(|| work(*core))).collect();
-        let mut all: Vec<(Operation, Samples)> = Vec::new();
+        let mut sum = Found::default();
         for thread in started {
             let found = match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))? {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
             };
-            for (operation, samples) in found {
-                match all.iter_mut().find(|(of, _)| *of == operation) {
+            sum.without_place += found.without_place;
+            for (operation, samples) in found.all {
+                match sum.all.iter_mut().find(|(of, _)| *of == operation) {
                     Some((_, before)) => before.append(samples),
-                    None => all.push((operation, samples)),
+                    None => sum.all.push((operation, samples)),
                 }
             }
         }
-        Ok(Ok(all))
+        Ok(Ok(sum))
     })
 }
 
@@ -155,18 +174,19 @@ impl By {
                 Ok(Server::N4(Box::new(environment)))
             }
             Self::DataPlane { .. } => {
-                let accel = accel(sessions).map_err(|error| error.to_string())?;
-                Ok(Server::DataPlane { accel: Box::new(accel), answers: Vec::new() })
+                let accel = accel(sessions, sessions).map_err(|error| error.to_string())?;
+                Ok(Server::DataPlane { accel: Box::new(accel), answers: Vec::new(), without_place: 0 })
             }
         }
     }
 }
 
-fn accel(sessions: u32) -> Result<Accel, NotPossible> {
+/// With tables for so many sessions and keys.
+fn accel(sessions: u32, keys: u32) -> Result<Accel, NotPossible> {
     let upf = Ipv4Addr::new(192, 0, 2, 1);
     let node = causeway_types::NodeId::Ip(upf.into());
     let mut config = Config::new(&node, DualIp::from(upf), &topology().endpoints(), &capabilities(sessions))?;
-    (config.sessions, config.keys) = (sessions, sessions);
+    (config.sessions, config.keys) = (sessions, keys);
     let mut accel = Accel::new(config)?;
     // One SMF has its place.
     let _ = accel.associate(SMF, SMF);
@@ -175,7 +195,12 @@ fn accel(sessions: u32) -> Result<Accel, NotPossible> {
 
 enum Server {
     N4(Box<Environment>),
-    DataPlane { accel: Box<Accel>, answers: Vec<([u8; MAX_ANSWER], usize)> },
+    /// With the number of requests of the last call for which a key found no place.
+    DataPlane {
+        accel: Box<Accel>,
+        answers: Vec<([u8; MAX_ANSWER], usize)>,
+        without_place: usize,
+    },
 }
 
 impl Server {
@@ -183,18 +208,30 @@ impl Server {
     fn serve(&mut self, requests: &[Vec<u8>]) -> Duration {
         match self {
             Self::N4(environment) => environment.serve(requests).total(),
-            Self::DataPlane { accel, answers } => {
+            Self::DataPlane { accel, answers, without_place } => {
+                *without_place = 0;
                 answers.resize(requests.len(), ([0; MAX_ANSWER], 0));
                 let (now, from) = (Time::from_secs(1_700_000_000), SocketAddrV4::new(SMF, 8805));
                 let timer = CpuTimer::start();
                 for (request, (octets, answer)) in requests.iter().zip(answers.iter_mut()) {
                     *answer = match accel.message(now, from, request, octets) {
                         Verdict::Answered { len, .. } => len,
-                        Verdict::ToN4 { .. } => 0,
+                        Verdict::ToN4 { reason, .. } => {
+                            *without_place += usize::from(reason == Reason::Collision);
+                            0
+                        }
                     };
                 }
                 timer.elapsed()
             }
+        }
+    }
+
+    /// How many of the last requests the data plane leaves to N4, since a key of theirs finds no place.
+    const fn without_place(&self) -> usize {
+        match self {
+            Self::N4(_) => 0,
+            Self::DataPlane { without_place, .. } => *without_place,
         }
     }
 
@@ -212,22 +249,30 @@ struct Bench {
     server: Server,
     sessions: u32,
     measured: u32,
-    seids: Vec<Seid>,
+    /// The UPF's SEID of each session; `None`: the session is not there.
+    seids: Vec<Option<Seid>>,
+    without_place: u64,
     sequence: u32,
 }
 
 impl Bench {
+    /// So many sessions, of which so many are measured.
+    const fn new(server: Server, (sessions, measured): (u32, u32), sequence: u32) -> Self {
+        Self { server, sessions, measured, seids: Vec::new(), without_place: 0, sequence }
+    }
+
     /// All sessions, of which the last ones are measured; then requests about sessions all over the table.
-    fn run(&mut self) -> Result<Vec<(Operation, Samples)>, BenchError> {
+    fn run(&mut self) -> Result<Found, BenchError> {
         let mut established = Samples::default();
         for first in (0..self.sessions).step_by(CHUNK as usize) {
             let numbers = first..self.sessions.min(first + CHUNK);
             let requests: Vec<_> =
                 numbers.map(|number| establishment(SMF, number, self.next_sequence())).collect();
             let spent = self.serve(Operation::Establish, &requests)?;
-            let seids: Vec<_> = self.server.answers().into_iter().filter_map(up_seid).collect();
+            let seids: Vec<_> = self.server.answers().into_iter().map(up_seid).collect();
             self.seids.extend(seids);
-            if first >= self.sessions - self.measured && requests.len() == CHUNK as usize {
+            let is_measured = first >= self.sessions - self.measured && requests.len() == CHUNK as usize;
+            if let Some(spent) = spent.filter(|_| is_measured) {
                 established.add(spent.as_secs_f64() * 1e9 / f64::from(CHUNK));
             }
         }
@@ -237,32 +282,37 @@ impl Bench {
             let mut samples = Samples::default();
             for chunk in 0..(self.measured.min(self.sessions / share) / CHUNK).max(1) {
                 let requests: Vec<_> =
-                    (0..CHUNK).map(|at| self.request(operation, chunk * CHUNK + at)).collect();
-                let spent = self.serve(operation, &requests)?;
-                samples.add(spent.as_secs_f64() * 1e9 / f64::from(CHUNK));
+                    (0..CHUNK).filter_map(|at| self.request(operation, chunk * CHUNK + at)).collect();
+                if let Some(spent) = self.serve(operation, &requests)? {
+                    samples.add(spent.as_secs_f64() * 1e9 / requests.len() as f64);
+                }
             }
             all.push((operation, samples));
         }
-        Ok(all)
+        Ok(Found { all, without_place: self.without_place })
     }
 
-    fn request(&mut self, operation: Operation, turn: u32) -> Vec<u8> {
+    /// `None`: the session of this turn is not there.
+    fn request(&mut self, operation: Operation, turn: u32) -> Option<Vec<u8>> {
         let number = (u64::from(turn) * STRIDE % u64::from(self.sessions)) as u32;
-        let seid = self.seids.get(number as usize).copied().unwrap_or(Seid(0));
+        let seid = self.seids.get(number as usize).copied().flatten()?;
         let sequence = self.next_sequence();
-        match operation {
+        Some(match operation {
             Operation::Establish => establishment(SMF, number, sequence),
             Operation::Activate => requests::handover(seid, number, 0, sequence),
             Operation::Handover => requests::handover(seid, number, 1, sequence),
             Operation::Delete => requests::deletion(seid, sequence),
-        }
+        })
     }
 
-    fn serve(&mut self, operation: Operation, requests: &[Vec<u8>]) -> Result<Duration, BenchError> {
+    /// Serves the requests; CPU time. `None`: it is not that of these requests, since the data plane leaves some to N4, or there are none.
+    fn serve(&mut self, operation: Operation, requests: &[Vec<u8>]) -> Result<Option<Duration>, BenchError> {
         let spent = self.server.serve(requests);
         let accepted = self.server.answers().into_iter().filter(|answer| is_accepted(answer)).count();
-        if accepted == requests.len() {
-            return Ok(spent);
+        let without_place = self.server.without_place();
+        if accepted + without_place == requests.len() {
+            self.without_place += without_place as u64;
+            return Ok((accepted > 0 && without_place == 0).then_some(spent));
         }
         Err(BenchError::NotAccepted { what: operation.to_string(), accepted, of: requests.len() })
     }
@@ -318,4 +368,23 @@ pub(super) fn establishment(smf: Ipv4Addr, number: u32, sequence: u32) -> Vec<u8
         ..SessionEstablishmentRequest::new(NodeId::Ip(smf.into()), cp, pdrs, fars)
     };
     encode(request.into(), Some(Seid(0)), sequence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  2,048 sessions for a data plane whose tables of keys are made for 1,024.
+    // Output: sessions without a place are counted, and do not end the run; each operation has times, of the others.
+    #[test]
+    fn sessions_without_a_place_are_left_out() {
+        let accel = Box::new(accel(2_048, 1_024).unwrap());
+        let server = Server::DataPlane { accel, answers: Vec::new(), without_place: 0 };
+        let Found { all, without_place } = Bench::new(server, (2_048, 2_048), 1).run().unwrap();
+        assert!((1..2_048).contains(&without_place), "{without_place}");
+        assert_eq!(all.len(), 4);
+        for (operation, samples) in all.iter().skip(1) {
+            assert!(samples.summary().is_some(), "{operation}");
+        }
+    }
 }
