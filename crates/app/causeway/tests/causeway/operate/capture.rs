@@ -236,22 +236,29 @@ fn a_file_without_space_is_whole() {
     assert!(packets > 0 && octets.len() <= 4000, "{packets} packets in {} octets", octets.len());
 }
 
-// Input:  more packets in one go than a thread observes, under a capture of 500 packets of their session.
+// Input:  more packets in one go than a thread observes, under a capture of 500 packets of their session; again while the thread is slower than that
+// rate, as on a busy machine.
 // Output: what is not in the file is counted, in the file and in words.
 #[test]
 fn packets_beyond_the_rate_are_counted() {
     let of = Operated::with_sessions(1);
-    let (file, gnb) = (path(&of, "flood"), Gnb::new());
-    let (mut child, said) = start(&of, &[&ue(0).to_string(), "-w", file.to_str().unwrap(), "-c", "500"]);
+    let (own, file, gnb) = (ue(0).to_string(), path(&of, "flood"), Gnb::new());
     let begin = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(begin.elapsed() < PATIENCE, "the capture does not end");
-        gnb.send(&of, 1000);
+    loop {
+        let (mut child, said) = start(&of, &[&own, "-w", file.to_str().unwrap(), "-c", "500"]);
+        while child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < PATIENCE, "the capture does not end");
+            gnb.send(&of, 1000);
+        }
+        let (code, text) = end(child, said);
+        let (_, packets, missing) = contents(&fs::read(&file).unwrap());
+        assert!(code == Some(0) && packets.len() == 500, "{text}");
+        if missing > 0 {
+            assert!(text.contains("\nnot captured: beyond the rate that a packet thread observes"), "{text}");
+            return;
+        }
+        assert!(begin.elapsed() < PATIENCE, "nothing is beyond the rate: {text}");
     }
-    let (code, text) = end(child, said);
-    let (_, packets, missing) = contents(&fs::read(&file).unwrap());
-    assert!(code == Some(0) && missing > 0 && packets.len() == 500, "{text}");
-    assert!(text.contains("\nnot captured: beyond the rate that a packet thread observes"), "{text}");
 }
 
 // Input:  a full disk, a folder that is not there, an unknown UE over a file that is there, no file, and bounds that are none.
