@@ -74,7 +74,7 @@ impl Limit {
     }
 
     /// The memory left under the limit; all of it if the usage cannot be read.
-    fn room(&self, used: u64) -> u64 {
+    fn available(&self, used: u64) -> u64 {
         self.octets.saturating_sub(self.reserve()).saturating_sub(used)
     }
 }
@@ -93,22 +93,22 @@ impl Budget {
         let tables = upf.own_xplane_tables(workers);
         let mut budget =
             Self { limits, buffers: 0, answers: 0, macs: 0, tables, sessions: 0, is_short: false };
-        budget.room(0, LEAST_SESSIONS)?;
-        let room = budget.room_beside_tables(tables.saturating_add(LEAST_SESSIONS), 0)? - tables;
+        budget.available(0, LEAST_SESSIONS)?;
+        let available = budget.available_beside_tables(tables.saturating_add(LEAST_SESSIONS), 0)? - tables;
         let buffering = &upf.buffering;
         let wanted = buffering.memory.saturating_add(u64::from(buffering.packets) * OF_PACKET);
-        budget.buffers = wanted.min(room / FOR_BUFFERS);
-        budget.answers = (room / FOR_ANSWERS).clamp(LEAST_ANSWERS, MOST_ANSWERS);
+        budget.buffers = wanted.min(available / FOR_BUFFERS);
+        budget.answers = (available / FOR_ANSWERS).clamp(LEAST_ANSWERS, MOST_ANSWERS);
         if !upf.ethernet.is_empty() {
             let wanted = u64::from(upf.max_sessions) * u64::from(upf.max_macs_per_session);
-            budget.macs = wanted.saturating_mul(OF_MAC).min(room / FOR_MACS);
+            budget.macs = wanted.saturating_mul(OF_MAC).min(available / FOR_MACS);
         }
         Ok(budget)
     }
 
-    /// As [`Budget::room`], with an error that names the tables.
-    fn room_beside_tables(&self, least: u64, untouched: u64) -> Result<u64, StartError> {
-        self.room(untouched, least).map_err(|error| match error {
+    /// As [`Budget::available`], with an error that names the tables.
+    fn available_beside_tables(&self, least: u64, untouched: u64) -> Result<u64, StartError> {
+        self.available(untouched, least).map_err(|error| match error {
             StartError::Memory { limit, octets, needed, .. } if self.tables > 0 => {
                 StartError::XPlaneMemory { tables: rounded(self.tables), limit, octets, needed }
             }
@@ -117,16 +117,16 @@ impl Budget {
     }
 
     /// The memory that the limits leave now, at least so much. `untouched`: memory that was allocated and is not in use yet.
-    fn room(&self, untouched: u64, least: u64) -> Result<u64, StartError> {
+    fn available(&self, untouched: u64, least: u64) -> Result<u64, StartError> {
         let used = |limit: &Limit| {
             let untouched = if limit.source.counts_untouched() { 0 } else { untouched };
             limit.source.used().unwrap_or(0).saturating_add(untouched)
         };
-        let rooms = self.limits.iter().map(|limit| (limit, used(limit)));
-        let tightest = rooms.min_by_key(|(limit, used)| limit.room(*used));
+        let with_usage = self.limits.iter().map(|limit| (limit, used(limit)));
+        let tightest = with_usage.min_by_key(|(limit, used)| limit.available(*used));
         let Some((limit, used)) = tightest else { return Ok(u64::MAX) };
-        let room = limit.room(used);
-        if room < least {
+        let available = limit.available(used);
+        if available < least {
             let needed = used.saturating_add(least).saturating_add(LEAST_RESERVE);
             let threads = if limit.source == Source::AddressSpace { THREADS } else { 0 };
             // A sixteenth of it is the reserve.
@@ -138,7 +138,7 @@ impl Budget {
                 needed: rounded(needed.next_multiple_of(MIB)),
             });
         }
-        Ok(room)
+        Ok(available)
     }
 
     /// The limits of a data plane, reduced so that buffered packets and MAC addresses fit into the memory set aside for
@@ -162,8 +162,8 @@ impl Budget {
     /// # Errors
     /// The budget is too small.
     pub(crate) fn settle(&mut self) -> Result<(), StartError> {
-        let room = self.room_beside_tables(self.set_aside() + LEAST_SESSIONS, self.tables)?;
-        self.sessions = room - self.set_aside();
+        let available = self.available_beside_tables(self.set_aside() + LEAST_SESSIONS, self.tables)?;
+        self.sessions = available - self.set_aside();
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl std::fmt::Display for Budget {
         if self.tables > 0 {
             write!(f, ", {} for the tables of upf.xplane", rounded(self.tables))?;
         }
-        let least = self.limits.iter().min_by_key(|limit| limit.room(limit.source.used().unwrap_or(0)));
+        let least = self.limits.iter().min_by_key(|limit| limit.available(limit.source.used().unwrap_or(0)));
         let Some(limit) = least else { return Ok(()) };
         write!(f, ", below {} of {}", rounded(limit.octets), limit.source)
     }
@@ -286,15 +286,16 @@ mod tests {
     // Output: an error with the limit and a sufficient value; with that value the start succeeds.
     #[test]
     fn too_little_is_an_error_that_says_how_much_is_enough() {
-        let StartError::Memory { limit, octets, needed, .. } = budget(9 * MIB).room(0, 8 * MIB).unwrap_err()
+        let StartError::Memory { limit, octets, needed, .. } =
+            budget(9 * MIB).available(0, 8 * MIB).unwrap_err()
         else {
             panic!("another error");
         };
         assert_eq!((&*limit, &*octets), ("upf.memory", "9MiB"));
         let needed: u64 = needed.strip_suffix("MiB").unwrap().parse().unwrap();
         // Other tests of this process allocate memory in the meantime.
-        assert!(budget((needed + 512) * MIB).room(0, 8 * MIB).is_ok());
-        assert!(Budget { limits: Vec::new(), ..budget(1) }.room(0, u64::MAX).is_ok());
+        assert!(budget((needed + 512) * MIB).available(0, 8 * MIB).is_ok());
+        assert!(Budget { limits: Vec::new(), ..budget(1) }.available(0, u64::MAX).is_ok());
     }
 
     // Input:  `dataplane: xplane` with two packet threads, over memory of this process and over a memory server, below limits that have
