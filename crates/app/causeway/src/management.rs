@@ -118,7 +118,9 @@ pub(crate) enum CommandError {
     #[error("{sessions} sessions remain; the UPF still accepts no new ones: `causeway drain` waits again")]
     NotDrained { sessions: u64 },
     /// Some SMFs were not requested to release their associations.
-    #[error("SMFs that were not requested to release their associations: {smfs}")]
+    #[error(
+        "SMFs that were not requested to release their associations: {smfs}; `causeway release NODE` requests one again"
+    )]
     NotRequested { smfs: usize },
     /// Somebody else ended the draining.
     #[error("the UPF accepts new sessions again: `causeway drain --undo` was run, or it restarted")]

@@ -21,8 +21,8 @@ use super::sockets::{SharedSockets, Sockets, try_lock};
 use crate::clock::Clock;
 use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report, WorkerHandle};
 
-/// How often a packet thread tries to have N4 while another one has it. Together about a hundred microseconds: user packets wait as long for a
-/// turn of the thread itself.
+/// How often a packet thread tries to have N4 while another one has it. A few hundred microseconds at most: user packets wait as long
+/// for a turn of the thread itself.
 const TRIES: u32 = 300;
 
 /// The control plane, which the control thread and the packet threads have in turn; `None` before it begins and after its end.

@@ -2,7 +2,8 @@
 //!
 //! The kernel kills a process that exceeds the limit of a cgroup or of the host, and a process without address space
 //! fails. So the budget stays below every limit. Memory for buffered packets, cached responses, MAC addresses behind
-//! Ethernet sessions and the tables of `upf.xplane` in this process is set aside. The rest is for PFDs and for sessions, of which N4 counts the estimated need. In
+//! Ethernet sessions and the tables of `upf.xplane` in this process is set aside. The rest is for PFDs and for sessions,
+//! of which N4 counts the estimated need. In
 //! addition the actual usage is read four times a second. If a limit is near nevertheless, because the estimate is
 //! wrong or because other processes use memory under the same limit, new sessions are refused.
 

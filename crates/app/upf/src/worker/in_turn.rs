@@ -5,7 +5,7 @@ use std::hint;
 use super::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// A value for several threads. One waits for it ([`InTurn::wait`]); the others, each with a number below 64, take it if nobody has it
-/// and that one does not wait for it ([`InTurn::try_take`]), and are told to try again when they missed it.
+/// and that one does not wait for it ([`InTurn::try_take`], some times in a row [`InTurn::take_soon`]), and are told to try again when they missed it.
 #[derive(Debug)]
 pub(crate) struct InTurn<T> {
     value: Mutex<T>,
@@ -61,7 +61,7 @@ impl<T> InTurn<T> {
         Some(value)
     }
 
-    /// The same, after up to so many tries with pauses of less than a microsecond while another thread that never waits has the value. The thread that
+    /// The same, after up to so many tries with pauses of about a microsecond while another thread that never waits has the value. The thread that
     /// waits comes first.
     pub(crate) fn take_soon(&self, thread: usize, tries: u32) -> Option<MutexGuard<'_, T>> {
         for _ in 1..tries {

@@ -2,7 +2,7 @@
 //!
 //! The daemon runs in a network namespace of this process, all of its threads except the packet thread on a separate core. The
 //! generator is on the core of the packet thread: it has its requests ready, keeps so many in flight, and sends the next ones when
-//! responses have arrived. At a rate, or beside a packet thread that never sleeps, it is on the other core. With several packet threads it has a core of its own
+//! responses have arrived. At a rate, or beside a packet thread that never sleeps, it is on the other core. With requests that are queued it runs by turns with the UPF. With several packet threads it has a core of its own
 //! if there is one.
 
 pub(crate) mod smf;
