@@ -110,7 +110,7 @@ pub use change::{
 };
 pub use leniency::Leniency;
 pub use rejection::{Reason, Rejection};
-pub use resources::{ResourceChange, Resources};
+pub use resources::{Claims, ResourceChange, Resources};
 pub use response_ies::packet_rate_reports;
 pub use restore::{Restored, restore};
 pub use session::SessionRules;

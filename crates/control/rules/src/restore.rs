@@ -47,10 +47,12 @@ fn restore_whole(
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
     validate(rules.rules(), context)?;
-    let (tunnels, addresses) = resources.reserve(session);
+    let Resources { claims, recent } = resources;
+    let mut claims = claims.lock();
+    let (tunnels, addresses) = claims.reserve(session);
     let before = SessionRules::of_type(rules.rules.pdu_type);
     let claimed = claim(session, &before, &rules, tunnels, addresses)?;
-    resources.recent.intern(&mut rules.rules, &before.rules);
+    recent.intern(&mut rules.rules, &before.rules);
     let plan = Plan::install(session, rules.rules().clone());
     Ok(Change::without_choices(rules, plan, claimed))
 }
@@ -163,8 +165,8 @@ mod tests {
             let restored = restored.map_err(|why| TestCaseError::fail(why.to_string()))?;
             prop_assert_eq!(&restored.session, &change.session);
             prop_assert_eq!(&restored.plan, &change.plan);
-            prop_assert_eq!(second.tunnels.in_use(), first.tunnels.in_use());
-            prop_assert_eq!(second.addresses.in_use(), first.addresses.in_use());
+            prop_assert_eq!(second.tunnels().in_use(), first.tunnels().in_use());
+            prop_assert_eq!(second.addresses().in_use(), first.addresses().in_use());
             second.commit(restored.resources);
             // Another session cannot be there with the same.
             let again = restore_whole(rules.clone(), Seid(2), &context, &mut second);
@@ -197,14 +199,14 @@ mod tests {
                 planned.pending.commit(session, &mut held, &mut second);
                 prop_assert_eq!(&held.to_rules().into_owned(), &change.session);
                 first.commit(change.resources);
-                prop_assert_eq!(second.tunnels.in_use(), first.tunnels.in_use());
-                prop_assert_eq!(second.addresses.in_use(), first.addresses.in_use());
+                prop_assert_eq!(second.tunnels().in_use(), first.tunnels().in_use());
+                prop_assert_eq!(second.addresses().in_use(), first.addresses().in_use());
                 all.push((session, held));
             }
             for (session, held) in all {
                 PlannedChange::removal(session, &held).pending.end(session, &held, &mut second);
             }
-            prop_assert_eq!((second.tunnels.in_use(), second.addresses.in_use()), (0, 0));
+            prop_assert_eq!((second.tunnels().in_use(), second.addresses().in_use()), (0, 0));
         }
 
         // Input:  any octets, or those of a session with one changed.

@@ -28,7 +28,7 @@ pub(super) fn answer(n4: &N4, status: impl FnOnce() -> N4Status, ask: Management
         | ManagementRequest::Release { .. }
         | ManagementRequest::Drain { .. }
         | ManagementRequest::Subscribe { .. } => {}
-        ManagementRequest::Pools(reply) => drop(reply.send(n4.pools().map(|usage| pool(&usage)).collect())),
+        ManagementRequest::Pools(reply) => drop(reply.send(n4.pools().iter().map(pool).collect())),
         ManagementRequest::Sessions { from, most, filter, reply } => {
             drop(reply.send(part(n4, from, most, &filter)));
         }
@@ -102,7 +102,7 @@ fn establishment(counters: &n4::Counters) -> EstablishmentStatus {
 /// The pools of each data network and IP version together, without those that are drained.
 fn pools(n4: &N4) -> Vec<PoolStatus> {
     let mut pools: Vec<PoolStatus> = Vec::new();
-    for usage in n4.pools().filter(|usage| !usage.is_draining) {
+    for usage in n4.pools().into_iter().filter(|usage| !usage.is_draining) {
         let (dnn, ip_version) = (usage.network.as_str(), if usage.is_v6 { 6 } else { 4 });
         let known = pools.iter_mut().find(|pool| pool.dnn == dnn && pool.ip_version == ip_version);
         match known {
@@ -132,10 +132,10 @@ pub(super) fn memory(n4: &N4, budget: &Budget, reading: Option<&Reading>) -> Mem
     }
 }
 
-fn pool(usage: &n4::PoolUsage<'_>) -> PoolView {
+fn pool(usage: &n4::PoolUsage) -> PoolView {
     PoolView {
         dnn: usage.network.to_string(),
-        identity: usage.name.map(str::to_owned),
+        identity: usage.name.clone(),
         ip_version: if usage.is_v6 { 6 } else { 4 },
         range: usage.range.to_string(),
         size: usage.total,

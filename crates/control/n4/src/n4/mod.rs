@@ -206,7 +206,7 @@ impl N4 {
     }
 
     /// The number of framed routes of all sessions.
-    pub const fn routes(&self) -> usize {
+    pub fn routes(&self) -> usize {
         self.sessions.routes()
     }
 
@@ -245,7 +245,7 @@ impl N4 {
 
     /// The established sessions with a local tunnel of this TEID. O(found).
     pub fn sessions_of_teid(&self, teid: Teid) -> impl Iterator<Item = SessionView<'_>> {
-        let mut found: Vec<Seid> = self.sessions.with_teid(teid).collect();
+        let mut found = self.sessions.with_teid(teid);
         found.sort_unstable();
         found.dedup();
         found.into_iter().filter_map(|session| self.session(session))
@@ -254,14 +254,14 @@ impl N4 {
     /// The established sessions to which packets from a data network to this address go, or may go. Sessions that
     /// receive such packets from a tunnel are not among them. O(data networks and found).
     pub fn sessions_of_address(&self, address: IpAddr) -> impl Iterator<Item = SessionView<'_>> {
-        let mut found: Vec<Seid> = self.sessions.with_address(address).collect();
+        let mut found = self.sessions.with_address(address);
         found.sort_unstable();
         found.dedup();
         found.into_iter().filter_map(|session| self.session(session))
     }
 
     /// The UE address pools, and how much of each is allocated.
-    pub fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
+    pub fn pools(&self) -> Vec<PoolUsage> {
         self.sessions.pools()
     }
 

@@ -99,7 +99,7 @@ impl Sessions {
     /// The UP Function Features.
     pub(crate) fn up_features(&self) -> UpFeatures {
         let Planning { capabilities, catalogue, .. } = &self.planning;
-        let features = up_features(capabilities, catalogue, self.resources.addresses.has_pools());
+        let features = up_features(capabilities, catalogue, self.resources.claims().addresses.has_pools());
         let pfds = UpFeatures::PFDM | UpFeatures::PFDE;
         if self.config.pfds { features } else { features - pfds }
     }
@@ -292,7 +292,8 @@ impl Sessions {
             let why = "it holds the address of an SMF or of N4";
             return Some(Reason::RouteNotAllowed { net: *net, why }.into());
         }
-        let (limit, addresses) = (self.config.limits.routes_per_smf, &self.resources.addresses);
+        let (limit, claims) = (self.config.limits.routes_per_smf, self.resources.claims());
+        let addresses = &claims.addresses;
         // While all SMFs together have this few, none can exceed its limit.
         if routes.new.is_empty() || addresses.routes() + routes.new.len() <= limit {
             return None;

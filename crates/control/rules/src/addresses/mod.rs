@@ -32,11 +32,11 @@ pub struct AddressPool {
 
 /// How much of a pool is allocated (TS 29.244 clause 5.21.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PoolUsage<'a> {
+pub struct PoolUsage {
     /// The data network.
-    pub network: &'a NetworkInstance,
+    pub network: NetworkInstance,
     /// The pool's name, if it has one.
-    pub name: Option<&'a str>,
+    pub name: Option<String>,
     /// IPv6; otherwise IPv4.
     pub is_v6: bool,
     /// The addresses.
@@ -248,15 +248,15 @@ impl Addresses {
     }
 
     /// The usage of each pool.
-    pub fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
+    pub fn pools(&self) -> impl Iterator<Item = PoolUsage> {
         self.networks.iter().flat_map(|(network, held)| {
             let versions = [(false, &held.v4), (true, &held.v6)].into_iter();
             versions.flat_map(move |(is_v6, version)| {
                 let family = if is_v6 { Family::V6 } else { Family::V4 };
                 version.pools.iter().filter_map(move |NamedPool { name, pool, draining }| {
                     Some(PoolUsage {
-                        network,
-                        name: name.as_deref(),
+                        network: network.clone(),
+                        name: name.clone(),
                         is_v6,
                         range: pool.range().net(family)?,
                         is_draining: draining.is_some(),

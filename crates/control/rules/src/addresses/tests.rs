@@ -61,7 +61,7 @@ fn the_gateway_and_the_ends_of_a_range_are_left_out() {
     assert_eq!(all, ["10.45.0.2", "10.45.0.3", "10.45.0.4", "10.45.0.5", "10.45.0.6"]);
     assert_eq!(choose(&mut addresses, 9), Err(ChooseError::Occupied));
     let usage = addresses.pools().next().unwrap();
-    assert_eq!((usage.occupied, usage.total, usage.name), (5, 6, Some("four")));
+    assert_eq!((usage.occupied, usage.total, usage.name.as_deref()), (5, 6, Some("four")));
 }
 
 // Input:  an exhausted pool; .4 is released, then .3, one second apart.

@@ -258,13 +258,15 @@ fn take(
     context: &Context<'_>,
     resources: &mut Resources,
 ) -> Result<(Merged, ResourceChange), Rejection> {
-    let (mut tunnels, mut addresses) = resources.reserve(session);
+    let Resources { claims, recent } = resources;
+    let mut claims = claims.lock();
+    let (mut tunnels, mut addresses) = claims.reserve(session);
     let Context { endpoints, capabilities, catalogue } = context;
     let mut merged =
         merge(old, changes, endpoints, capabilities, &catalogue.predefined, &mut tunnels, &mut addresses)?;
     validate(merged.session.rules(), context)?;
     let change = claim(session, old, &merged.session, tunnels, addresses)?;
-    resources.recent.intern(&mut merged.session.rules, &old.rules);
+    recent.intern(&mut merged.session.rules, &old.rules);
     Ok((merged, change))
 }
 

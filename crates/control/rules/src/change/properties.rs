@@ -47,11 +47,11 @@ proptest! {
     #[test]
     fn changes_are_whole_or_nothing(steps in proptest::collection::vec((changes(), 0..8_u8), 1..8)) {
         let mut upf = TestUpf::with(crate::testing::usual());
-        let all = upf.resources.tunnels.available() + 1;
+        let all = upf.resources.tunnels().available() + 1;
         for (step, luck) in steps {
             let step = if luck == 0 { step } else { fit(step, &upf.session) };
-            let (session, tunnels) = (upf.session.clone(), upf.resources.tunnels.clone());
-            let addresses = upf.resources.addresses.clone();
+            let (session, tunnels) = (upf.session.clone(), upf.resources.tunnels());
+            let addresses = upf.resources.addresses();
             match upf.modify(step) {
                 Ok(change) => {
                     let rules = after(session.rules(), &change.plan)?;
@@ -59,29 +59,29 @@ proptest! {
                     let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints, catalogue: &crate::Catalogue::default() };
                     prop_assert_eq!(validate(&rules, &context), Ok(()));
                     upf.keep(change);
-                    prop_assert_eq!(upf.resources.tunnels.in_use(), upf.session.tunnels().len());
+                    prop_assert_eq!(upf.resources.tunnels().in_use(), upf.session.tunnels().len());
                     let held = |title: PrefixKind| upf.session.addresses.iter().filter(move |held| held.kind == title);
                     let ues = held(PrefixKind::Ue).map(|held| held.net).collect::<BTreeSet<_>>();
-                    prop_assert_eq!(upf.resources.addresses.in_use(), ues.len());
-                    prop_assert_eq!(upf.resources.addresses.routes(), held(PrefixKind::Route).count());
+                    prop_assert_eq!(upf.resources.addresses().in_use(), ues.len());
+                    prop_assert_eq!(upf.resources.addresses().routes(), held(PrefixKind::Route).count());
                 }
                 Err(rejection) => {
                     prop_assert!(!rejection.cause().is_accepted(), "{}", rejection);
                     prop_assert_eq!(&upf.session, &session);
-                    prop_assert_eq!(upf.resources.tunnels.available(), tunnels.available());
-                    prop_assert_eq!(upf.resources.tunnels.in_use(), tunnels.in_use());
+                    prop_assert_eq!(upf.resources.tunnels().available(), tunnels.available());
+                    prop_assert_eq!(upf.resources.tunnels().in_use(), tunnels.in_use());
                     let given_out = |addresses: &crate::Addresses| addresses.pools().map(|pool| pool.occupied).sum::<u64>();
-                    prop_assert_eq!(upf.resources.addresses.in_use(), addresses.in_use());
-                    prop_assert_eq!(given_out(&upf.resources.addresses), given_out(&addresses));
+                    prop_assert_eq!(upf.resources.addresses().in_use(), addresses.in_use());
+                    prop_assert_eq!(given_out(&upf.resources.addresses()), given_out(&addresses));
                 }
             }
         }
         let end = delete(&upf.session, SESSION);
         prop_assert_eq!(&end.plan, &Plan::removal(SESSION));
         upf.keep(end);
-        prop_assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), (all, 0));
-        prop_assert_eq!((upf.resources.addresses.in_use(), upf.resources.addresses.routes()), (0, 0));
-        prop_assert!(upf.resources.addresses.pools().all(|pool| pool.occupied == 0));
+        prop_assert_eq!((upf.resources.tunnels().available(), upf.resources.tunnels().in_use()), (all, 0));
+        prop_assert_eq!((upf.resources.addresses().in_use(), upf.resources.addresses().routes()), (0, 0));
+        prop_assert!(upf.resources.addresses().pools().all(|pool| pool.occupied == 0));
     }
 
     // Input:  a change that the data plane cannot carry out.
@@ -90,10 +90,10 @@ proptest! {
     fn an_abandoned_change_leaves_no_trace(step in changes()) {
         let mut upf = TestUpf::with(crate::testing::usual());
         let step = fit(step, &upf.session);
-        let (available, in_use) = (upf.resources.tunnels.available(), upf.resources.tunnels.in_use());
+        let (available, in_use) = (upf.resources.tunnels().available(), upf.resources.tunnels().in_use());
         if let Ok(change) = upf.modify(step) {
             upf.resources.abandon(change.resources);
         }
-        prop_assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), (available, in_use));
+        prop_assert_eq!((upf.resources.tunnels().available(), upf.resources.tunnels().in_use()), (available, in_use));
     }
 }

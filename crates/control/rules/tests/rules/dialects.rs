@@ -217,7 +217,7 @@ fn a_flow_description_is_added_by_modification() {
     let pdi = &change.session.rules().pdrs[&PdrId(1)].pdi;
     assert_eq!((pdi.tunnel, pdi.ue, pdi.filters.len()), (before.tunnel, before.ue, 1));
     upf.keep(change);
-    assert_eq!(upf.resources.tunnels.in_use(), 1);
+    assert_eq!(upf.resources.claims().tunnels.in_use(), 1);
 }
 
 // Input:  a PDR with a Network Instance and a QFI; a modification adds a flow description, with source interface and flow alone; another

@@ -41,7 +41,7 @@ proptest! {
     ) {
         let mut upf = Upf::with(crate::common::usual());
         let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints, catalogue: &causeway_rules::Catalogue::default() };
-        let before = upf.resources.tunnels.clone();
+        let before = upf.resources.claims().tunnels.clone();
         let (header, body) = mutated(crate::common::usual().into(), &first);
         if let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, &body) {
             match establish(&request, SESSION, &context, &mut upf.resources) {
@@ -53,8 +53,8 @@ proptest! {
                 Err(rejection) => prop_assert!(!rejection.cause().is_accepted()),
             }
         }
-        prop_assert_eq!(upf.resources.tunnels.in_use(), before.in_use());
-        prop_assert_eq!(upf.resources.tunnels.available(), before.available());
+        prop_assert_eq!(upf.resources.claims().tunnels.in_use(), before.in_use());
+        prop_assert_eq!(upf.resources.claims().tunnels.available(), before.available());
 
         let (header, body) = mutated(modification().into(), &second);
         if let Ok(Message::SessionModificationRequest(request)) = Message::decode(&header, &body) {
@@ -63,7 +63,7 @@ proptest! {
                     prop_assert_eq!(validate(change.session.rules(), &context), Ok(()));
                     upf.resources.commit(change.resources);
                 }
-                Err(_) => prop_assert_eq!(upf.resources.tunnels.in_use(), before.in_use()),
+                Err(_) => prop_assert_eq!(upf.resources.claims().tunnels.in_use(), before.in_use()),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_pfcp::{Field, Header, Message, RawIe, SessionEstablishmentRequest, SessionModificationRequest};
-use causeway_rules::{Context, establish, modify};
+use causeway_rules::{Claims, Context, Resources, establish, modify};
 
 use crate::common::{SESSION, Upf};
 
@@ -75,7 +75,8 @@ fn outcome(upf: &Upf, header: &Header, body: &[u8]) -> Option<String> {
         endpoints: &upf.endpoints,
         catalogue: &causeway_rules::Catalogue::default(),
     };
-    let mut resources = upf.resources.clone();
+    let Claims { tunnels, addresses } = upf.resources.claims().clone();
+    let mut resources = Resources::new(tunnels, addresses);
     let change = match Message::decode(header, body).ok()? {
         Message::SessionEstablishmentRequest(request) => {
             establish(&request, SESSION, &context, &mut resources).ok()?

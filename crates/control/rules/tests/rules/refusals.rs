@@ -215,9 +215,13 @@ fn establishments_that_are_rejected() {
     ];
     for (name, request, expected) in cases {
         let mut upf = Upf::new();
-        let before = (upf.resources.tunnels.available(), upf.resources.tunnels.in_use());
+        let in_use = |upf: &Upf| {
+            let claims = upf.resources.claims();
+            (claims.tunnels.available(), claims.tunnels.in_use())
+        };
+        let before = in_use(&upf);
         assert_eq!(answer(upf.establish(request)), expected, "{name}");
-        assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), before, "{name}");
+        assert_eq!(in_use(&upf), before, "{name}");
     }
 }
 
@@ -250,7 +254,7 @@ fn modifications_that_are_rejected() {
     assert_eq!(answer(upf.modify(request)), (80, Some(108)));
     let request = SessionModificationRequest { create_fars: [to_gnb(2, 1)].into(), ..Default::default() };
     assert_eq!(answer(upf.modify(request)), (73, None));
-    assert_eq!(upf.resources.tunnels.in_use(), 1);
+    assert_eq!(upf.resources.claims().tunnels.in_use(), 1);
 }
 
 // Input:  a restoration (RESTI) with an F-TEID at a local address, and one at an address that is no longer local.

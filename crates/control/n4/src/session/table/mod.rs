@@ -139,11 +139,13 @@ impl Sessions {
 
     /// Follows changed settings.
     pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
-        self.resources.addresses.limit_routes(route_limits(&config));
+        let mut claims = self.resources.claims();
+        claims.addresses.limit_routes(route_limits(&config));
         if self.config.address_pools != config.address_pools {
-            self.resources.addresses.set_pools(config.address_pools.clone());
+            claims.addresses.set_pools(config.address_pools.clone());
         }
-        self.resources.addresses.set_quarantine(config.address_rest);
+        claims.addresses.set_quarantine(config.address_rest);
+        drop(claims);
         self.config = config;
     }
 
@@ -154,7 +156,7 @@ impl Sessions {
 
     /// A session has an address of the data network in this range.
     pub(crate) fn is_in_use_within(&self, network: &NetworkInstance, range: &IpNet) -> bool {
-        self.resources.addresses.is_in_use_within(network, range)
+        self.resources.claims().addresses.is_in_use_within(network, range)
     }
 
     /// The limit of sessions.
@@ -170,27 +172,28 @@ impl Sessions {
 
     /// Local GTP-U tunnels, and UE addresses and prefixes, in use.
     pub(crate) fn tunnels_and_addresses(&self) -> (usize, usize) {
-        (self.resources.tunnels.in_use(), self.resources.addresses.in_use())
+        let claims = self.resources.claims();
+        (claims.tunnels.in_use(), claims.addresses.in_use())
     }
 
     /// The sessions with a local tunnel of this TEID; one comes once for each tunnel. O(found).
-    pub(crate) fn with_teid(&self, teid: Teid) -> impl Iterator<Item = Seid> {
-        self.resources.tunnels.with_teid(teid).map(|(session, _)| session)
+    pub(crate) fn with_teid(&self, teid: Teid) -> Vec<Seid> {
+        self.resources.claims().tunnels.with_teid(teid).map(|(session, _)| session).collect()
     }
 
     /// The sessions to which packets from a data network to this address go; see [`Addresses::sessions_of`].
-    pub(crate) fn with_address(&self, address: IpAddr) -> impl Iterator<Item = Seid> {
-        self.resources.addresses.sessions_of(address)
+    pub(crate) fn with_address(&self, address: IpAddr) -> Vec<Seid> {
+        self.resources.claims().addresses.sessions_of(address).collect()
     }
 
     /// The UE address pools, and how much of each is allocated.
-    pub(crate) fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
-        self.resources.addresses.pools()
+    pub(crate) fn pools(&self) -> Vec<PoolUsage> {
+        self.resources.claims().addresses.pools().collect()
     }
 
     /// The number of framed routes.
-    pub(crate) const fn routes(&self) -> usize {
-        self.resources.addresses.routes()
+    pub(crate) fn routes(&self) -> usize {
+        self.resources.claims().addresses.routes()
     }
 
     /// New sessions get SEIDs of this share, if one is found soon; `None`: any.

@@ -14,7 +14,7 @@ use crate::addresses::ClaimedPrefix;
 use crate::change::Change;
 use crate::edits::ChosenUes;
 use crate::tunnels::OwnUe;
-use crate::{Addresses, Leniency, SessionRules, Tunnels};
+use crate::{Claims, Leniency, SessionRules, Tunnels};
 
 /// The octets of the request for which the memory of a profile of restored sessions is estimated.
 const RESTORED_OCTETS: usize = 1 << 10;
@@ -171,9 +171,9 @@ impl ControlProfile {
         &self,
         params: &SessionParams,
         seid: Seid,
-        tunnels: &mut Tunnels,
-        addresses: &mut Addresses,
+        claims: &mut Claims,
     ) -> Option<SessionParams> {
+        let Claims { tunnels, addresses } = claims;
         if !self.are_given && (tunnels.available() as usize) < self.profile.first_tunnels().len() {
             return None;
         }

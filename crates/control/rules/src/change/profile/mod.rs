@@ -212,18 +212,19 @@ impl Resources {
     /// [`super::establish`] decides what happens.
     pub fn take(&mut self, known: RecognizedRequest, session: Seid) -> Option<ProfiledRules> {
         let RecognizedRequest { profile, params, policy, .. } = known;
-        let params = profile.take(&params, session, &mut self.tunnels, &mut self.addresses)?;
+        let params = profile.take(&params, session, &mut self.claims())?;
         Some(ProfiledRules::new(profile, params, policy))
     }
 
     /// Releases what [`Resources::take`] took. `was_seen`: others may know the address or tunnel, so it is
     /// quarantined.
     pub fn release(&mut self, session: Seid, profiled: &ProfiledRules, was_seen: bool) {
+        let mut claims = self.claims();
         for tunnel in profiled.tunnels() {
-            self.tunnels.release(session, &[tunnel]);
+            claims.tunnels.release(session, &[tunnel]);
         }
         for (held, net) in profiled.nets() {
-            self.addresses.release_net(session, (held, &net), was_seen);
+            claims.addresses.release_net(session, (held, &net), was_seen);
         }
     }
 }
@@ -245,13 +246,13 @@ pub(super) fn establish_profiled(
         Some((Arc::clone(&cached.profile), policy))
     });
     let Some((profile, policy)) = known else { return Err(Some(candidate)) };
-    let Resources { tunnels, addresses, recent } = resources;
+    let Resources { claims, recent } = resources;
     if !(recent.template_cache.is_made_for(context)
         && candidate.params.has_valid_addresses(context.endpoints))
     {
         return Err(Some(candidate));
     }
-    let params = profile.take(&candidate.params, session, tunnels, addresses).ok_or(Some(candidate))?;
+    let params = profile.take(&candidate.params, session, &mut claims.lock()).ok_or(Some(candidate))?;
     Ok(ProfiledRules::new(profile, params, policy).as_change(session))
 }
 

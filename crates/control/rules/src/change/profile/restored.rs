@@ -80,7 +80,7 @@ impl Resources {
         if !params.has_valid_addresses(context.endpoints) || !profile.is_of(rules, &params) {
             return None;
         }
-        let params = profile.take(&params, session, &mut self.tunnels, &mut self.addresses)?;
+        let params = profile.take(&params, session, &mut self.claims())?;
         Some(ProfiledRules::new(profile, params, None))
     }
 

@@ -328,11 +328,11 @@ fn a_repeated_request_with_smf_assigned_tunnels_matches_its_template() {
     let foreign = Asked { ue: 13, teid: 2, ..values };
     let refused = upf.ask(&foreign.octets(), 13, crate::establish).unwrap_err();
     assert!(matches!(refused.reason, crate::Reason::TunnelInUse(_)), "{refused}");
-    assert_eq!((upf.resources.tunnels.in_use(), before.tunnels.in_use()), (18, 18));
+    assert_eq!((upf.resources.tunnels().in_use(), before.tunnels().in_use()), (18, 18));
     while !upf.held.is_empty() {
         upf.delete(0);
     }
-    assert_eq!(upf.resources.tunnels.in_use(), 0);
+    assert_eq!(upf.resources.tunnels().in_use(), 0);
 }
 
 // Input:  sessions that also differ in bit rates and flow descriptions; then ones that no profile covers: a
@@ -380,11 +380,11 @@ fn template_matches_are_rejected_like_decoded_requests() {
     for params in [1, 2] {
         upf.ask(&Asked { ue: params, ..USUAL }.octets(), params.into(), crate::establish).unwrap();
     }
-    let free = upf.resources.tunnels.available();
+    let free = upf.resources.tunnels().available();
     let refused = upf.ask(&Asked { ue: 1, ..USUAL }.octets(), 3, crate::establish).unwrap_err();
     assert!(matches!(refused.reason, crate::Reason::AddressInUse { restored: false, .. }), "{refused}");
     assert!(matches!(not_restored(refused).reason, crate::Reason::AddressInUse { restored: true, .. }));
-    assert_eq!(upf.resources.tunnels.available(), free);
+    assert_eq!(upf.resources.tunnels().available(), free);
 }
 
 // Input:  PDRs for an IPv4 address, for an IPv6 address, and for both.
@@ -415,7 +415,7 @@ fn template_matches_allocate_all_or_nothing() {
     for ue in 1..=12 {
         upf.ask(&datagram(ue), ue.into(), crate::establish).unwrap();
     }
-    assert_eq!(upf.resources.tunnels.available(), 0);
+    assert_eq!(upf.resources.tunnels().available(), 0);
     let ask = |upf: &mut TestUpf, ue: u8| {
         let datagram = datagram(ue);
         let (_, body, _) = Header::decode(&datagram).unwrap();
@@ -431,6 +431,6 @@ fn template_matches_allocate_all_or_nothing() {
     assert_eq!(upf.resources, before);
     let taken = ask(&mut upf, 20).unwrap();
     assert_eq!(taken.params().ue, Some(Ipv4Addr::new(10, 45, 0, 20)));
-    assert_eq!((upf.resources.tunnels.in_use(), upf.resources.addresses.in_use()), (12, 12));
-    assert_eq!(upf.resources.tunnels.available(), 0);
+    assert_eq!((upf.resources.tunnels().in_use(), upf.resources.addresses().in_use()), (12, 12));
+    assert_eq!(upf.resources.tunnels().available(), 0);
 }

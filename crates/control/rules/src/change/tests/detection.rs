@@ -128,7 +128,7 @@ fn pdrs_follow_their_endpoint() {
     let change = upf.modify(removal).unwrap();
     assert_eq!(change.plan.ops()[..], [Op::RemovePdr(PdrId(1)), Op::RemovePdr(PdrId(3))]);
     upf.keep(change);
-    assert_eq!(upf.resources.tunnels.in_use(), 0);
+    assert_eq!(upf.resources.tunnels().in_use(), 0);
 }
 
 // Input:  a PDI at an endpoint that does not exist; one that repeats the endpoint's UE address; an endpoint

@@ -218,7 +218,7 @@ fn deletion_gives_everything_back() {
     let mut upf = TestUpf::with(usual());
     let change = delete(&upf.session, SESSION);
     assert_eq!(change.plan, Plan::removal(SESSION));
-    assert_eq!(upf.resources.tunnels.in_use(), 1);
+    assert_eq!(upf.resources.tunnels().in_use(), 1);
     upf.keep(change);
-    assert_eq!((upf.resources.tunnels.in_use(), upf.resources.tunnels.available()), (0, 100));
+    assert_eq!((upf.resources.tunnels().in_use(), upf.resources.tunnels().available()), (0, 100));
 }

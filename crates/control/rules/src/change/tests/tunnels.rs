@@ -64,7 +64,7 @@ fn a_choose_id_stands_for_one_tunnel_in_the_whole_session() {
     assert_eq!(change.chosen, [(PdrId(4), shared), (PdrId(5), other)]);
     assert_ne!(shared.teid, other.teid);
     upf.keep(change);
-    assert_eq!(upf.resources.tunnels.in_use(), 2);
+    assert_eq!(upf.resources.tunnels().in_use(), 2);
 }
 
 // Input:  every PDR of a CHOOSE ID is removed, then the CHOOSE ID is used again.
@@ -77,7 +77,7 @@ fn a_choose_id_ends_with_its_last_pdr() {
     let first = upf.session.tunnels();
     let change = upf.modify(RequestedChanges { pdrs: removal(1), ..RequestedChanges::default() }).unwrap();
     upf.keep(change);
-    assert_eq!(upf.resources.tunnels.in_use(), 0);
+    assert_eq!(upf.resources.tunnels().in_use(), 0);
     let mut changes = RequestedChanges::default();
     changes.pdrs.create = vec![uplink_pdr(1, chosen_with_id(5), 1)];
     let change = upf.modify(changes).unwrap();
@@ -89,7 +89,7 @@ fn a_choose_id_ends_with_its_last_pdr() {
 #[test]
 fn exhausted_teids_are_reported_and_not_lost() {
     let mut upf = TestUpf::new();
-    upf.resources.tunnels = Tunnels::new(1, 0);
+    upf.resources.claims().tunnels = Tunnels::new(1, 0);
     let mut changes = usual();
     changes.pdrs.create.push(uplink_pdr(3, CHOOSE, 1));
     let rejection = upf.establish(changes).unwrap_err();

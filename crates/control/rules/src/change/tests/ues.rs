@@ -56,7 +56,7 @@ fn the_pdrs_of_a_session_share_the_address() {
             change.session.rules().pdrs.values().map(|pdr| pdr.pdi.ue.unwrap().side).collect();
         assert_eq!(sides, [UeSide::Source, UeSide::Destination]);
         upf.keep(change);
-        assert_eq!(upf.resources.addresses.in_use(), 2);
+        assert_eq!(upf.resources.addresses().in_use(), 2);
     }
 }
 
@@ -91,7 +91,7 @@ fn an_address_is_released_with_its_last_pdr() {
         let change =
             upf.modify(RequestedChanges { pdrs: removal(pdr), ..RequestedChanges::default() }).unwrap();
         upf.keep(change);
-        assert_eq!(upf.resources.addresses.in_use(), left);
+        assert_eq!(upf.resources.addresses().in_use(), left);
     }
     let mut changes = RequestedChanges::default();
     changes.pdrs.create = choosing(true, None).pdrs.create;
@@ -117,7 +117,7 @@ fn a_choice_that_fails_rejects_the_request() {
         let change = ask(&mut upf, seid, choosing(true, None)).unwrap();
         upf.resources.commit(change.resources);
     }
-    let tunnels = upf.resources.tunnels.in_use();
+    let tunnels = upf.resources.tunnels().in_use();
     let mut unknown = choosing(false, Some(64));
     unknown.pdrs.create[0].pdi.ue_choice.as_mut().unwrap().pools = vec![b"nine".to_vec()];
     for (changes, expected) in [
@@ -128,7 +128,7 @@ fn a_choice_that_fails_rejects_the_request() {
         let rejection = ask(&mut upf, 99, changes).unwrap_err();
         assert_eq!(answer(&rejection), expected, "{rejection}");
     }
-    assert_eq!((upf.resources.addresses.in_use(), upf.resources.tunnels.in_use()), (5, tunnels));
+    assert_eq!((upf.resources.addresses().in_use(), upf.resources.tunnels().in_use()), (5, tunnels));
     let mut named = choosing(false, Some(64));
     for pdr in &mut named.pdrs.create {
         pdr.pdi.ue_choice.as_mut().unwrap().pools = vec![b"four".to_vec(), b"six".to_vec()];
@@ -160,10 +160,10 @@ fn an_address_that_the_smf_assigns_twice() {
         assert_eq!(**owners, expected);
         assert_eq!(answer(&rejection), (cause, Some(93)));
     }
-    assert_eq!(upf.resources.tunnels.in_use(), 1);
+    assert_eq!(upf.resources.tunnels().in_use(), 1);
     let end = delete(&upf.session, SESSION);
     upf.keep(end);
-    assert_eq!(upf.resources.addresses.in_use(), 0);
+    assert_eq!(upf.resources.addresses().in_use(), 0);
 }
 
 // Input:  two sessions whose tunnelled PDRs have the same UE address: this UPF is both the branching point and
