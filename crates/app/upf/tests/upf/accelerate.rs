@@ -291,16 +291,16 @@ fn several_packet_threads_share_the_sessions() {
     assert!(accelerated(&threads.running) > 0.0);
 }
 
-// Input:  sessions of three packet threads, each established by the message behind the one before, or by every second one.
-// Output: each gets a SEID of the thread that its establishment has reached, so that this thread has all of it; all threads have some.
+// Input:  sessions of three packet threads, with CP SEIDs in steps of one and of two, and any sequence numbers.
+// Output: each gets a SEID of the thread of its CP F-SEID, which its establishment has reached, so that this thread has all of it; all threads have some.
 #[test]
 fn a_session_stays_with_the_thread_of_its_establishment() {
     let (_threads, smf) = Threads::accelerated(3);
     for (step, first) in [(1, 1), (2, 65)] {
         let mut counts = [0; 3];
         for number in 0..64 {
-            let sequence = 0x3000 * step + step * number;
-            let cp = FSeid { seid: Seid(u64::from(sequence)), addr: DualIp::from(smf.local().ip()) };
+            let (cp_seid, sequence) = (0x3000 * step + step * number, 0x100 * step as u32 + number as u32);
+            let cp = FSeid { seid: Seid(cp_seid), addr: DualIp::from(smf.local().ip()) };
             let ue = Ipv4Addr::new(10, 45, 4, (first + number) as u8);
             let request = smf.request_for(cp, ue);
             smf.send(request.into(), Some(Seid(0)), sequence);
@@ -309,7 +309,7 @@ fn a_session_stays_with_the_thread_of_its_establishment() {
                 panic!("{response:?}")
             };
             let thread = pfcp_socket_of(response.up_f_seid.unwrap().seid.0, 3);
-            assert_eq!(thread, pfcp_socket_of_new(sequence, 3));
+            assert_eq!(thread, pfcp_socket_of_new(cp_seid, 3));
             counts[thread] += 1;
         }
         assert!(counts.iter().all(|count| *count > 10), "{counts:?}");

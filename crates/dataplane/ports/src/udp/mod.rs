@@ -36,7 +36,9 @@ pub use interface_filter::{InterfaceFilter, InterfaceGuard, SocketSelection};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;
 pub(crate) use open::bind_refusing;
-pub use pfcp_selection::{pfcp_socket_of, pfcp_socket_of_new, select_pfcp_socket};
+pub use pfcp_selection::{
+    pfcp_socket_of, pfcp_socket_of_datagram, pfcp_socket_of_new, pfcp_socket_of_sequence, select_pfcp_socket,
+};
 pub(crate) use send::{send_all, send_failure};
 
 /// A GTP-U port on one UDP socket.
