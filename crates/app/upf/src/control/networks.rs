@@ -229,6 +229,20 @@ impl Networks {
     }
 }
 
+/// The sums of the numbers of several parts, each of which counts other sessions and says what [`Networks::status`] does. All are of one
+/// configuration, so that they have its networks, in its order; the sums have them, too. Without a part, nothing.
+#[cfg_attr(not(test), expect(dead_code, reason = "all sessions are counted in one part so far"))]
+pub(super) fn sum_of_parts(parts: impl IntoIterator<Item = Vec<NetworkStatus>>) -> Vec<NetworkStatus> {
+    let add = |mut sums: Vec<NetworkStatus>, part: Vec<NetworkStatus>| {
+        for (sum, NetworkStatus { dnn: _, sessions, qos_flows }) in sums.iter_mut().zip(part) {
+            sum.sessions += sessions;
+            sum.qos_flows += qos_flows;
+        }
+        sums
+    };
+    parts.into_iter().reduce(add).unwrap_or_default()
+}
+
 /// The data network of a session: where its packets come from or go to on the core side.
 pub(crate) fn network_of(rules: &RuleSet) -> Option<&NetworkInstance> {
     let is_core = |interface: Interface| matches!(interface, Interface::Core | Interface::SgiLan);
@@ -352,6 +366,44 @@ mod tests {
         networks.submitted(id, &Plan::removal(Seid(1)));
         networks.applied(id, true, true);
         assert_eq!(flows(&networks), [0, 0, 0]);
+    }
+
+    // Input:  sixty sessions of two networks and of an unknown one, with QoS flows; some are refused, some change their QERs, some are removed; one
+    //         part is told of all, and each of three of a third of them, under indices of its own.
+    // Output: the sums of the three are the numbers of the one; without parts there are no sums.
+    #[test]
+    fn parts_add_up() {
+        let (mut all, mut parts) = (networks(), [networks(), networks(), networks()]);
+        for number in 0..60_usize {
+            let dnn = ["internet", "ims", "internet", "unknown"][number % 4];
+            let plain = session("10.45.0.2", dnn).change.installed().unwrap().profile().rules().clone();
+            let flows = |count: usize| with_flows(&plain, &[1, 2, 3, 4, 5][..count]);
+            // Neighbours are in different parts.
+            let part = &mut parts[number % 3];
+            for (networks, index) in [(&mut all, number as u32), (part, number as u32 / 3)] {
+                let id = ApplyId::of_session(index);
+                networks.submitted(id, &Plan::install(Seid(1), flows(1 + number % 4)));
+                networks.applied(id, number % 7 != 0, number % 7 == 0);
+                if number % 5 == 0 {
+                    networks.set_qos_flows(index, &flows(5));
+                }
+                if number % 11 == 0 {
+                    networks.submitted(id, &Plan::removal(Seid(1)));
+                    networks.applied(id, true, true);
+                }
+            }
+        }
+        let numbers = |status: Vec<NetworkStatus>| -> Vec<(String, u64, u64)> {
+            status.into_iter().map(|it| (it.dnn, it.sessions, it.qos_flows)).collect()
+        };
+        let sums = numbers(sum_of_parts(parts.iter().map(Networks::status)));
+        assert_eq!(sums, numbers(all.status()));
+        assert!(
+            sums.iter().all(|(_, sessions, qos_flows)| *sessions > 3 && qos_flows > sessions),
+            "{sums:?}"
+        );
+        assert!(parts.iter().all(|part| counts(part).iter().all(|sessions| *sessions > 0)));
+        assert!(sum_of_parts([]).is_empty());
     }
 
     // Input:  UE addresses inside and outside the subnets of their networks, IPv4 and IPv6, and in an unknown network.
