@@ -173,7 +173,7 @@ pub(super) fn is_one_ue(net: IpNet) -> bool {
     net.prefix_len() == if net.addr().is_ipv4() { 32 } else { 64 }
 }
 
-/// The single writer of a [`Directory`].
+/// The single writer of a [`Directory`]; threads have it in turn.
 #[derive(Debug)]
 pub(super) struct Writer {
     directory: Arc<Directory>,
@@ -190,6 +190,13 @@ impl Writer {
     /// The maximum number of entries.
     pub(super) fn capacity(&self) -> usize {
         self.most
+    }
+
+    /// There are no entries.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries == 0
+            && self.directory.buckets.iter().all(|bucket| bucket.free().count() == bucket.0.len())
     }
 
     /// Sets whether prefixes of this length are in use.

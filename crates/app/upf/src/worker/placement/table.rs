@@ -32,10 +32,6 @@ impl<K: Copy + Eq + Hash, V> Table<K, V> {
         Self { index, slots, free: Vec::new(), ahead }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.index.len()
-    }
-
     /// All entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &(K, V)> {
         self.slots.iter().filter_map(|slot| slot.0.as_ref())
@@ -125,7 +121,7 @@ mod tests {
                     1 => assert_eq!(table.remove(&key), model.remove(&key)),
                     _ => assert_eq!(table.get_mut(&key), model.get_mut(&key)),
                 }
-                assert_eq!((table.get(&key), table.len()), (model.get(&key), model.len()));
+                assert_eq!((table.get(&key), table.index.len()), (model.get(&key), model.len()));
                 let named = std::cell::RefCell::new(Vec::new());
                 table.prefetch_index(&key, |_| ());
                 table.prefetch(&key, |address| named.borrow_mut().push(address.addr()));

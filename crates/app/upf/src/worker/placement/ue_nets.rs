@@ -48,6 +48,11 @@ const fn length_of_one(is_v4: bool) -> u8 {
 }
 
 impl UeNets {
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty() && self.wide.is_empty() && self.lengths.is_empty()
+    }
+
     /// Adds a net that is not there. `true`: it is the first one of more or less than one UE with its length.
     pub(super) fn insert(&mut self, net: IpNet) -> bool {
         let is_v4 = net.addr().is_ipv4();
@@ -188,6 +193,6 @@ mod tests {
         for net in std::mem::take(&mut model) {
             nets.remove(net);
         }
-        assert!(nets.blocks.is_empty() && nets.wide.is_empty() && nets.lengths.is_empty());
+        assert!(nets.is_empty());
     }
 }

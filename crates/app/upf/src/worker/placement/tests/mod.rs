@@ -1,13 +1,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_dataplane::GtpuEndpoint;
+use causeway_dataplane::{GtpuEndpoint, Op};
 use causeway_model::{
     ApplyAction, Far, Forwarding, OuterHeader, Pdi, Pdr, PlanOptions, ProfiledSession, SessionChange,
     Templates, UeAddress, UeSide, plan_modification, testing::rules_of,
 };
-use causeway_types::{FarId, Interface, IpNet, PdrId, Teid};
+use causeway_types::{DualIp, FTeid, FarId, Interface, IpNet, PdrId, Teid};
 
+use super::super::directory::ALL_WORKERS;
 use super::*;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -364,10 +365,12 @@ fn random_plans_have_the_places_of_a_simple_model() {
                 }
             }
             for key in &seen {
-                let owner = office.directory.owner(office.placement.name(*key));
+                let owner = office.directory.owner(office.placement.whole.name(*key));
                 assert_eq!(owner, model.owner(key), "seed {seed}: {key:?}");
             }
         }
         assert!(refused > 20, "seed {seed}: {refused} refused");
     }
 }
+
+mod parts;
