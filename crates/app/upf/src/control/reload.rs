@@ -50,7 +50,7 @@ impl Control {
         }
         if let Some((before, now)) = self.in_force.set_settings(next, has_other_pools) {
             let begins = before.echo.interval.is_zero() && !now.echo.interval.is_zero();
-            self.worker.set_settings(&Arc::new(now), begins);
+            self.worker.set_settings(&Arc::new(now), begins, Vec::new());
         }
         self.n4.set_endpoints(self.in_force.topology().endpoints());
     }

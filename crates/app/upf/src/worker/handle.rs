@@ -1,6 +1,6 @@
-//! The control plane's handle of the packet threads.
+//! The control plane's handle of the packet threads: what concerns all of them, and the plans of one part of N4 ([`PlanQueue`]).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,22 +8,23 @@ use std::task;
 use std::{io, mem};
 
 use causeway_dataplane::{
-    ApplyError, EchoConfig, HeavyHitterSettings, HostReachability, Plan, Settings, Topology,
+    ApplyError, EchoConfig, GtpuPath, HeavyHitterSettings, HostReachability, Plan, Settings, Topology,
 };
 use causeway_model::Applications;
 use causeway_ports::Waker;
 use causeway_types::{Seid, Span, Time, WallClock};
 
 use super::directory::ALL_WORKERS;
-use super::messages::{Command, Report, RestoredUsage, Snapshot, SnapshotClient, Task};
+use super::messages::{Report, RestoredUsage, Snapshot, SnapshotClient, Task};
 use super::n4::N4Work;
 use super::notifier::Notifier;
 use super::packet_loop::{PacketLoop, frame_size};
 use super::peers::{FIRST_WORKER, WorkerPeers, worker_peers};
 use super::placement::Placement;
+use super::plan_queue::PlanQueue;
 use super::ports::PortSet;
 use super::schedule::Schedule;
-use super::session_keys::{NewPaths, Path};
+use super::session_keys::NewPaths;
 use super::thread::{PacketThread, WorkerMessage, WorkerReports, channel};
 use crate::clock::Clock;
 use crate::config::MAX_WORKERS;
@@ -58,14 +59,8 @@ pub struct WorkerHandle<K> {
     awaited: Arc<AtomicU32>,
     /// N4 is in the threads: the results that they send are among these reports.
     has_n4: bool,
-    /// The assignment of sessions to threads; `None`: there is one thread.
-    placement: Option<Placement<K>>,
-    /// How many more sessions of other threads use a path than the first thread was told.
-    new_paths: BTreeMap<Path, i64>,
-    /// Reports of the control side in place of a thread.
-    own: VecDeque<Report<K>>,
-    /// The threads with queued commands that were not notified yet, one bit each.
-    unnotified: u64,
+    /// The plans of this part of N4, and what is queued for the threads besides.
+    plans: PlanQueue<K>,
     /// The number of running threads, and the last counters of the ended ones.
     running: usize,
     last: Snapshot,
@@ -140,81 +135,39 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             let to = (message.clone(), Arc::clone(&awaited));
             threads.push(PacketThread::spawn(number, packets, notifier, schedule, n4, to)?);
         }
-        let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
-        let reports = Some(reports);
-        let new_paths = BTreeMap::new();
-        Ok(Self {
-            threads,
-            reports,
-            awaited,
-            has_n4,
-            placement,
-            new_paths,
-            own,
-            unnotified: 0,
-            running,
-            last,
-        })
+        let (reports, running, last) = (Some(reports), threads.len(), Snapshot::default());
+        let plans = PlanQueue::new(placement, threads.iter().map(PacketThread::commands).cloned().collect());
+        Ok(Self { threads, reports, awaited, has_n4, plans, running, last })
     }
 
-    /// Queues a plan until [`WorkerHandle::wake`] is called. [`Report::Applied`] with the same key contains the result.
-    /// `false` when the thread has ended.
+    /// A queue for the plans of a further part of N4, with other sessions, which another thread may have.
+    pub fn another_plan_queue(&self) -> PlanQueue<K> {
+        self.plans.beside()
+    }
+
+    /// Queues a plan, as [`PlanQueue::apply`] does.
     pub fn apply(&mut self, key: K, plan: Plan) -> bool {
-        let worker =
-            self.placement.as_mut().map_or(Ok(FIRST_WORKER), |placement| placement.assign_worker(key, &plan));
-        match worker {
-            Ok(worker) => self.apply_at(worker, key, plan),
-            Err(error) => {
-                self.own.push_back(Report::Applied(key, Err(error)));
-                true
-            }
-        }
+        self.plans.apply(key, plan)
     }
 
-    /// The threads that have to apply these plans, in order, behind what `threads` has. With an error no thread can.
+    /// As [`PlanQueue::assign`].
     pub(crate) fn assign(&mut self, plans: &[(K, Plan)], threads: &mut Vec<Result<usize, ApplyError>>) {
-        match &mut self.placement {
-            Some(placement) => placement.assign_workers(plans, threads),
-            None => threads.extend(plans.iter().map(|_| Ok(FIRST_WORKER))),
-        }
+        self.plans.assign(plans, threads);
     }
 
-    /// Prefetches what [`WorkerHandle::completed`] will need for these reports.
+    /// As [`PlanQueue::expect`].
     pub(crate) fn expect(&self, reports: &VecDeque<Report<K>>) {
-        let applied = reports.iter().filter_map(|report| match report {
-            Report::Applied(key, _) => Some(*key),
-            _ => None,
-        });
-        if let Some(placement) = &self.placement {
-            placement.expect_results(applied);
-        }
+        self.plans.expect(reports);
     }
 
-    /// Queues a plan of this thread, as [`WorkerHandle::apply`] does.
+    /// As [`PlanQueue::apply_at`].
     pub(crate) fn apply_at(&mut self, worker: usize, key: K, plan: Plan) -> bool {
-        self.queue(worker, Command::Apply(key, plan))
+        self.plans.apply_at(worker, key, plan)
     }
 
-    /// The result of a plan that [`WorkerHandle::assign`] gave to a thread.
+    /// As [`PlanQueue::completed`].
     pub(crate) fn completed(&mut self, key: K, is_applied: bool) {
-        let news = self.placement.as_mut().and_then(|placement| placement.complete(key, is_applied));
-        if let Some(NewPaths { old, new }) = news {
-            old.into_iter().for_each(|path| *self.new_paths.entry(path).or_default() -= 1);
-            new.into_iter().for_each(|path| *self.new_paths.entry(path).or_default() += 1);
-        }
-    }
-
-    /// Queues the paths of sessions of other threads for the first one.
-    fn follow_new_paths(&mut self) {
-        let (mut old, mut new) = (Vec::new(), Vec::new());
-        for (path, more) in mem::take(&mut self.new_paths) {
-            let list = if more < 0 { &mut old } else { &mut new };
-            list.extend((0..more.unsigned_abs()).map(|_| path));
-        }
-        if !old.is_empty() || !new.is_empty() {
-            // If the first thread has ended, its last report ends the control plane, too.
-            let _ = self.queue_task(FIRST_WORKER, Task::Follow(NewPaths { old, new }));
-        }
+        self.plans.completed(key, is_applied);
     }
 
     /// Wakes each thread, also if no command is queued.
@@ -230,7 +183,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
     /// The next report of the control side in place of a thread.
     pub(crate) fn own_report(&mut self) -> Option<Report<K>> {
-        self.own.pop_front()
+        self.plans.own_report()
     }
 
     /// An event of the threads was handled.
@@ -247,7 +200,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_applications(&mut self, applications: &Arc<Applications>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue_task(worker, Task::Provision(Arc::clone(applications)));
+            let _ = self.plans.queue_task(worker, Task::Provision(Arc::clone(applications)));
         }
     }
 
@@ -256,7 +209,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_heavy_hitters(&mut self, settings: Option<HeavyHitterSettings>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue_task(worker, Task::HeavyHitters(settings));
+            let _ = self.plans.queue_task(worker, Task::HeavyHitters(settings));
         }
     }
 
@@ -264,28 +217,29 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue_task(worker, Task::Host(Arc::clone(host)));
+            let _ = self.plans.queue_task(worker, Task::Host(Arc::clone(host)));
         }
     }
 
     /// Queues settings until [`WorkerHandle::wake`] is called. `begins`: paths are supervised from now on, and were not
-    /// before.
-    pub fn set_settings(&mut self, settings: &Arc<Settings>, begins: bool) {
+    /// before. `others`: what [`PlanQueue::paths_of_others`] of each further queue says then; those queues rest meanwhile.
+    pub fn set_settings(&mut self, settings: &Arc<Settings>, begins: bool, others: Vec<GtpuPath>) {
         // The first thread alone supervises paths.
         let echo = EchoConfig { interval: Span::ZERO, ..settings.echo };
         let of_others = Arc::new(Settings { echo, ..Settings::clone(settings) });
         for worker in 0..self.threads.len() {
             let own = if worker == FIRST_WORKER { settings } else { &of_others };
             // A thread that has ended states so in its last report.
-            let _ = self.queue_task(worker, Task::Settings(Arc::clone(own)));
+            let _ = self.plans.queue_task(worker, Task::Settings(Arc::clone(own)));
         }
-        if let Some(placement) = &mut self.placement {
-            placement.supervise_paths(!settings.echo.interval.is_zero());
+        self.plans.supervise_paths(!settings.echo.interval.is_zero());
+        if !begins {
+            return;
         }
-        let paths = self.placement.as_ref().filter(|_| begins).map(Placement::paths_of_others);
-        for some in paths.unwrap_or_default().chunks(PATHS_PER_COMMAND) {
-            let _ =
-                self.queue_task(FIRST_WORKER, Task::Follow(NewPaths { old: Vec::new(), new: some.to_vec() }));
+        let paths = [self.plans.paths_of_others(), others].concat();
+        for some in paths.chunks(PATHS_PER_COMMAND) {
+            let news = NewPaths { old: Vec::new(), new: some.to_vec() };
+            let _ = self.plans.queue_task(FIRST_WORKER, Task::Follow(news));
         }
     }
 
@@ -293,7 +247,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     pub fn set_wall_clock(&mut self, clock: WallClock) {
         for worker in 0..self.threads.len() {
             // A thread that has ended states so in its last report.
-            let _ = self.queue_task(worker, Task::WallClock(clock));
+            let _ = self.plans.queue_task(worker, Task::WallClock(clock));
         }
     }
 
@@ -301,24 +255,21 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// called. Returns the number of threads that will each send [`Report::Usage`].
     pub(crate) fn ask_for_usage(&mut self, sessions: &Arc<[(Seid, Time)]>) -> usize {
         let workers = 0..self.threads.len();
-        workers.filter(|worker| self.queue_task(*worker, Task::UsageSnapshots(Arc::clone(sessions)))).count()
+        workers
+            .filter(|worker| self.plans.queue_task(*worker, Task::UsageSnapshots(Arc::clone(sessions))))
+            .count()
     }
 
     /// Queues usage of sessions that was measured elsewhere, until [`WorkerHandle::wake`] is called. Returns the number of threads that will
     /// each send [`Report::UsageRestored`] for the sessions that they have.
     pub(crate) fn restore_usage(&mut self, usage: &Arc<[RestoredUsage]>) -> usize {
         let workers = 0..self.threads.len();
-        workers.filter(|worker| self.queue_task(*worker, Task::RestoreUsage(Arc::clone(usage)))).count()
+        workers.filter(|worker| self.plans.queue_task(*worker, Task::RestoreUsage(Arc::clone(usage)))).count()
     }
 
-    /// Notifies the threads of queued commands: one system call for each that sleeps.
+    /// Notifies the threads of queued commands, as [`PlanQueue::wake`] does.
     pub fn wake(&mut self) {
-        if !self.new_paths.is_empty() {
-            self.follow_new_paths();
-        }
-        let unnotified = mem::take(&mut self.unnotified);
-        let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unnotified & 1 << worker != 0);
-        waiting.for_each(|(_, thread)| thread.wake());
+        self.plans.wake();
     }
 
     /// Stops the threads. `false` when they have ended.
@@ -327,21 +278,10 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         stopped.count() > 0
     }
 
-    /// Queues a command until [`WorkerHandle::wake`] is called. `false` when the thread has ended.
-    fn queue(&mut self, worker: usize, command: Command<K>) -> bool {
-        self.unnotified |= 1 << worker;
-        self.threads.get(worker).is_some_and(|thread| thread.queue(command))
-    }
-
-    /// Queues a task, as [`WorkerHandle::queue`].
-    fn queue_task(&mut self, worker: usize, task: Task) -> bool {
-        self.queue(worker, Command::Task(task))
-    }
-
     /// The next report; `None` when a thread has ended without a reason, or all have ended and all reports were read.
     pub async fn report(&mut self) -> Option<Report<K>> {
         loop {
-            if let Some(report) = self.own.pop_front() {
+            if let Some(report) = self.plans.own_report() {
                 return Some(report);
             }
             let message = self.reports.as_mut()?.next().await?;
@@ -354,7 +294,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// The next report, if one is queued.
     pub fn report_now(&mut self) -> Option<Report<K>> {
         loop {
-            if let Some(report) = self.own.pop_front() {
+            if let Some(report) = self.plans.own_report() {
                 return Some(report);
             }
             let message = self.reports.as_mut()?.next_now()?;

@@ -147,8 +147,7 @@ impl<K> Drop for Reports<K> {
 #[derive(Debug)]
 pub(super) struct PacketThread<K> {
     number: usize,
-    commands: Sender<Command<K>>,
-    notifier: Arc<Notifier>,
+    commands: CommandSender<K>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -178,14 +177,16 @@ impl<K: Send + 'static> PacketThread<K> {
             }
         };
         let thread = thread::Builder::new().name(format!("packets-{number}")).spawn(run)?;
-        let thread = Self { number, commands, notifier, thread: Some(thread) };
+        let commands = CommandSender::new(commands, notifier);
+        let thread = Self { number, commands, thread: Some(thread) };
         place.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
         Ok(thread)
     }
 
     /// The thread, for the watchdog.
     pub(super) fn watched(&self) -> WatchedThread {
-        let (name, notifier) = (format!("packet thread {}", self.number), Arc::clone(&self.notifier));
+        let (name, notifier) =
+            (format!("packet thread {}", self.number), Arc::clone(&self.commands.notifier));
         WatchedThread {
             name,
             heartbeat: Arc::clone(notifier.heartbeat()),
@@ -195,25 +196,47 @@ impl<K: Send + 'static> PacketThread<K> {
 
     /// Puts questions to the thread, independent of the handle.
     pub(super) fn questions(&self) -> Box<dyn Questions> {
-        Box::new(Questioner { commands: self.commands.clone(), notifier: Arc::clone(&self.notifier) })
+        Box::new(self.commands.clone())
     }
 }
 
-/// Sends questions to a packet thread.
-struct Questioner<K> {
+/// Sends commands to a packet thread, in the order of this sender; those of another one come between them.
+#[derive(Debug)]
+pub(super) struct CommandSender<K> {
     commands: Sender<Command<K>>,
     notifier: Arc<Notifier>,
 }
 
-impl<K: Send> Questioner<K> {
-    fn ask(&self, question: Task) {
-        // It fails only when the thread has ended; then the result states so.
-        let _ = self.commands.send(Command::Task(question));
-        self.notifier.notify_commands();
+impl<K> Clone for CommandSender<K> {
+    fn clone(&self) -> Self {
+        Self { commands: self.commands.clone(), notifier: Arc::clone(&self.notifier) }
     }
 }
 
-impl<K: Send> Questions for Questioner<K> {
+impl<K> CommandSender<K> {
+    /// To the thread that receives these commands and is notified of them.
+    pub(super) const fn new(commands: Sender<Command<K>>, notifier: Arc<Notifier>) -> Self {
+        Self { commands, notifier }
+    }
+
+    /// Queues a command until [`CommandSender::wake`] is called. `false` when the thread has ended.
+    pub(super) fn queue(&self, command: Command<K>) -> bool {
+        self.commands.send(command).is_ok()
+    }
+
+    /// Notifies the thread of queued commands.
+    pub(super) fn wake(&self) {
+        self.notifier.notify_commands();
+    }
+
+    fn ask(&self, question: Task) {
+        // It fails only when the thread has ended; then the result states so.
+        let _ = self.queue(Command::Task(question));
+        self.wake();
+    }
+}
+
+impl<K: Send> Questions for CommandSender<K> {
     fn snapshot(&self, reply: oneshot::Sender<Snapshot>) {
         self.ask(Task::Snapshot(reply));
     }
@@ -248,25 +271,20 @@ impl<K: Send> Questions for Questioner<K> {
 }
 
 impl<K> PacketThread<K> {
-    /// Queues a command until [`PacketThread::wake`] is called. `false` when the thread has ended.
-    pub(super) fn queue(&self, command: Command<K>) -> bool {
-        self.commands.send(command).is_ok()
+    /// Sends commands to the thread, independent of the handle.
+    pub(super) const fn commands(&self) -> &CommandSender<K> {
+        &self.commands
     }
 
-    /// Notifies the thread of queued commands.
-    pub(super) fn wake(&self) {
-        self.notifier.notify_commands();
-    }
-
-    /// Wakes the thread, as [`PacketThread::wake`].
+    /// Wakes the thread, as [`CommandSender::wake`].
     pub(super) fn waker(&self) -> task::Waker {
-        task::Waker::from(Arc::clone(&self.notifier))
+        task::Waker::from(Arc::clone(&self.commands.notifier))
     }
 
     /// Requests the thread to stop. `false` when it has ended.
     pub(super) fn stop(&self) -> bool {
-        let sent = self.queue(Command::Stop);
-        self.wake();
+        let sent = self.commands.queue(Command::Stop);
+        self.commands.wake();
         sent
     }
 }

@@ -1,15 +1,17 @@
 //! What sessions of several workers share, and what has one owner.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use causeway_dataplane::{ApplyError, EchoConfig, Event, Op, Plan, Routing};
+use causeway_dataplane::{ApplyError, EchoConfig, Event, Op, Plan, Routing, Settings};
 use causeway_packet::gtpu::Repr;
 use causeway_ports::memory::MemoryPort;
 use causeway_types::{Span, Teid};
-use causeway_upf::worker::Report;
+use causeway_upf::worker::{PlanQueue, Report};
 
 use crate::workers::bench::{
-    GNB, SLICE, UPF, bench, bench_with, downlink_teid, establishment, pdr, removal, seid, tunnel, uplink_teid,
+    Bench, GNB, SLICE, UPF, bench, bench_with, downlink_teid, establishment, pdr, removal, seid, tunnel,
+    uplink_teid,
 };
 
 // Input:  a tunnel that a session of another worker has; more sessions than may be.
@@ -109,4 +111,35 @@ async fn a_path_is_supervised_once_for_all_workers() {
         |port: &mut MemoryPort| std::iter::from_fn(|| port.pop()).filter(|(_, o)| is_echo(o.clone())).count();
     assert!(asked(&mut bench.gnbs[0]) > 0);
     assert_eq!(asked(&mut bench.gnbs[1]), 0);
+}
+
+// Input:  two sessions of two workers that send to one gNB, whose plans are in a further queue that another thread has; the first one ends; the
+//         supervision of paths begins, with the paths of that queue, and the gNB answers no Echo Request; the second one ends.
+// Output: the path is down, and then unused.
+#[tokio::test]
+async fn paths_of_sessions_of_a_further_queue_are_supervised() {
+    async fn settle(bench: &mut Bench, plans: &mut PlanQueue<u64>, plan: Plan) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(plans.apply(1, plan));
+                plans.wake();
+            });
+        });
+        assert!(matches!(bench.report().await, Report::Applied(1, Ok(_))));
+        plans.completed(1, true);
+        plans.wake();
+    }
+    let mut bench = bench(2);
+    let (local, peer): (IpAddr, IpAddr) = (UPF.into(), GNB.into());
+    let mut plans = bench.workers.another_plan_queue();
+    for plan in [establishment(0, vec![]), establishment(1, vec![]), removal(0)] {
+        settle(&mut bench, &mut plans, plan).await;
+    }
+    let echo = EchoConfig { interval: Span::from_millis(20), timeout: Span::from_millis(5), retries: 0 };
+    let settings = Arc::new(Settings { echo, ..Settings::default() });
+    bench.workers.set_settings(&settings, true, plans.paths_of_others());
+    let event = |report| if let Report::Event(event) = report { Some(event) } else { None };
+    assert_eq!(event(bench.report().await), Some(Event::PathDown { local, peer }));
+    settle(&mut bench, &mut plans, removal(1)).await;
+    assert_eq!(event(bench.report().await), Some(Event::PathUnused { local, peer }));
 }
