@@ -11,6 +11,7 @@ models! {
     packets_arrive_once_and_in_order
     a_key_has_its_old_or_its_new_owner
     neighbours_do_not_hide_a_key
+    writers_in_turn_keep_each_others_keys
     a_turn_that_was_missed_comes
     each_thread_that_missed_it_is_told
     the_waiting_thread_comes_first

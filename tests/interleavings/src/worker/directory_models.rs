@@ -1,4 +1,4 @@
-//! Models of workers that read the directory while its writer changes it.
+//! Models of workers that read the directory while threads that have its writer in turn change it.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use loom::thread;
 
 use super::directory::{ALL_WORKERS, Directory};
 use super::explore;
+use super::sync::Mutex;
 
 /// A key gets an owner, then all workers as its owner, and is removed, and another key takes its place: a reader sees the owners of each key in
 /// their order, and of neither key an owner that it never had.
@@ -48,5 +49,29 @@ pub fn neighbours_do_not_hide_a_key() {
         assert!(writer.remove(before));
         assert!(writer.claim(after, 3).is_some());
         reading.join().expect("the reader ends");
+    });
+}
+
+/// Two threads have the writer in turn. Each adds a key to the same buckets, where another one stays, and one removes its key: nobody overwrites an
+/// entry, and a reader finds the one that stays at any time.
+///
+/// # Panics
+/// An entry is lost.
+pub fn writers_in_turn_keep_each_others_keys() {
+    explore(2, || {
+        let (directory, mut writer) = Directory::with_buckets(1, 8, |_| ());
+        let [stays, passes, comes] = [7, 8, 9].map(|teid| directory.tunnel(0, teid));
+        assert!(writer.claim(stays, 1).is_some());
+        let writer = Arc::new(Mutex::new(writer));
+        let (other, reader) = (Arc::clone(&writer), Arc::clone(&directory));
+        let writing = thread::spawn(move || {
+            assert_eq!(other.lock().expect("no panic").claim(passes, 2), Some(true));
+            assert!(other.lock().expect("no panic").remove(passes));
+        });
+        assert_eq!(writer.lock().expect("no panic").claim(comes, 3), Some(true));
+        assert_eq!((reader.owner(stays), reader.owner(comes)), (Some(1), Some(3)));
+        writing.join().expect("the other thread ends");
+        let owners = [stays, passes, comes].map(|key| directory.owner(key));
+        assert_eq!(owners, [Some(1), None, Some(3)]);
     });
 }
