@@ -13,6 +13,5 @@ models! {
     neighbours_do_not_hide_a_key
     writers_in_turn_keep_each_others_keys
     a_turn_that_was_missed_comes
-    each_thread_that_missed_it_is_told
     the_waiting_thread_comes_first
 }

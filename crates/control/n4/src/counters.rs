@@ -113,6 +113,22 @@ pub enum MessageResult {
 }
 
 impl Counters {
+    /// Those of others, too.
+    #[must_use]
+    pub(crate) fn and(mut self, others: &Self) -> Self {
+        for (key, count) in others.messages() {
+            match self.accepted.of_mut(&key) {
+                Some(held) => *held += count,
+                None => *self.messages.entry(key).or_default() += count,
+            }
+        }
+        self.late_events += others.late_events;
+        self.lost_reports += others.lost_reports;
+        self.failed_plans += others.failed_plans;
+        self.memory_refusals += others.memory_refusals;
+        self
+    }
+
     /// Message counters, in order.
     pub fn messages(&self) -> impl Iterator<Item = (MessageKey, u64)> + '_ {
         let others = self.messages.iter().map(|(key, count)| (*key, *count));

@@ -8,6 +8,10 @@
 //! responses, retransmission), `association` (setup, heartbeats, restarts, trust), `session` (tables, resources, plans,
 //! purges) and `report` (queues, delivery). It passes each input to them and collects their outputs.
 //!
+//! Sessions are in parts, one unless [`N4::in_parts`] says otherwise. Several threads may each have a [`Part`] and handle
+//! inputs about its sessions side by side; they only read the [`Node`], which has the associations. What concerns more than one
+//! part is left to `N4`, which has all of them.
+//!
 //! - [`Config`]: the node, its timers and [`Limits`].
 //! - [`Notice`]: what an operator should know, as a value.
 //! - [`SessionView`] and [`AssociationView`]: read-only views for metrics and management.
@@ -49,8 +53,10 @@ mod left_out;
 mod load;
 mod memory;
 mod n4;
+mod node;
 mod notice;
 mod output;
+mod part;
 mod report;
 mod seid;
 mod session;
@@ -67,12 +73,13 @@ pub use config::{
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use labels::{cause_label, message_label};
 pub use n4::{N4, RestoreError};
+pub use node::Node;
 pub use notice::{
     DiscardReason, DownReason, Level, LossReason, Notice, NoticeFields, RefusalReason, ReleaseReason,
     SetupFailure,
 };
 pub use output::{ApplyId, Output};
-pub use seid::SeidShare;
+pub use part::Part;
 pub use session::UsageSnapshot;
 pub use user::UserIdentities;
 pub use view::{AssociationView, SessionView};

@@ -9,7 +9,6 @@ use causeway_rules::{PendingChange, StoredRules};
 
 use crate::RefusalReason;
 use crate::load::share;
-use crate::output::Outputs;
 use crate::transaction::RequestRefusal;
 
 /// Octets of a session without rules, with its index entries; and of each of its rules.
@@ -112,6 +111,23 @@ impl Needed {
         self.of_profiled -= footprint.octets_if_profiled();
     }
 
+    /// Those of another part, too.
+    #[must_use]
+    pub(crate) const fn and(mut self, other: Self) -> Self {
+        self.octets += other.octets;
+        self.profiled += other.profiled;
+        self.of_profiled += other.of_profiled;
+        self.of_n4 += other.of_n4;
+        self
+    }
+
+    /// So many octets of other parts, too.
+    #[must_use]
+    pub(crate) const fn and_octets(mut self, octets: usize) -> Self {
+        self.of_n4 += octets;
+        self
+    }
+
     /// N4 keeps so many octets of a session in place of others, beside its footprint.
     pub(crate) const fn replace_in_n4(&mut self, before: usize, after: usize) {
         self.of_n4 = self.of_n4 - before + after;
@@ -171,39 +187,28 @@ impl MemoryLimit {
 
     /// Rejects a session that would need so many octets more, if there are fewer. A session that needs no more is never
     /// rejected.
-    pub(crate) fn check_session(
-        &self,
-        sessions: Needed,
-        more: usize,
-        out: &mut Outputs,
-    ) -> Result<(), RequestRefusal> {
+    pub(crate) fn check_session(&self, sessions: Needed, more: usize) -> Result<(), RequestRefusal> {
         match more {
             0 => Ok(()),
-            more => self.check(sessions, more, out),
+            more => self.check(sessions, more),
         }
     }
 
     /// Rejects PFDs that need so much, if there is not enough. PFDs that need no more than the present ones are never
     /// rejected.
-    pub(crate) fn check_pfds(
-        &self,
-        sessions: Needed,
-        octets: usize,
-        out: &mut Outputs,
-    ) -> Result<(), RequestRefusal> {
+    pub(crate) fn check_pfds(&self, sessions: Needed, octets: usize) -> Result<(), RequestRefusal> {
         match octets.saturating_sub(self.pfds) {
             0 => Ok(()),
-            more => self.check(sessions, more, out),
+            more => self.check(sessions, more),
         }
     }
 
-    fn check(&self, sessions: Needed, more: usize, out: &mut Outputs) -> Result<(), RequestRefusal> {
+    fn check(&self, sessions: Needed, more: usize) -> Result<(), RequestRefusal> {
         let reason = match () {
             () if self.is_short => RefusalReason::ShortOfMemory,
             () if self.needed(sessions).saturating_add(more) > self.limit => RefusalReason::MemoryLimit,
             () => return Ok(()),
         };
-        out.memory_refusal();
         Err(RequestRefusal::new(Cause::NoResourcesAvailable, reason))
     }
 

@@ -11,7 +11,7 @@ use causeway_pfcp::MessageType;
 use causeway_types::{Seid, Transfer};
 
 use crate::transaction::RequestKey;
-use crate::{Counters, LossReason, MessageResult, Notice};
+use crate::{Counters, LossReason, MessageResult, Notice, RefusalReason};
 
 /// One action. Actions are ordered: a later one may depend on an earlier one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,13 +41,21 @@ pub enum Output {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ApplyId(u64);
 
+/// Bits of the number of a part in an [`ApplyId`].
+const PART_BITS: u32 = 8;
+
 impl ApplyId {
-    /// The id of a plan with this sequence number, modulo 2^32, for the session with this index.
-    pub(crate) const fn new(number: u32, index: u32) -> Self {
-        Self((number as u64) << 32 | index as u64)
+    /// The id of a plan with this sequence number, modulo 2^24, for the session of a part, below 2^8, with this index.
+    pub(crate) const fn new(number: u32, part: usize, index: u32) -> Self {
+        Self((number as u64) << (32 + PART_BITS) | (part as u64) << 32 | index as u64)
     }
 
-    /// The index of the session: below [`crate::N4::session_index_end`], and the same as long as the session exists.
+    /// The number of the part of N4 that has the session, from 0.
+    pub const fn part(self) -> usize {
+        (self.0 >> 32) as usize & ((1 << PART_BITS) - 1)
+    }
+
+    /// The index of the session in its part: the same as long as the session exists.
     pub const fn session_index(self) -> u32 {
         self.0 as u32
     }
@@ -55,7 +63,7 @@ impl ApplyId {
     /// The first plan of the session with this index, for tests.
     #[doc(hidden)]
     pub const fn of_session(index: u32) -> Self {
-        Self::new(0, index)
+        Self::new(0, 0, index)
     }
 }
 
@@ -158,8 +166,10 @@ impl Outputs {
         self.notice(Notice::ApplyFailed { session, error });
     }
 
-    /// A request is refused for lack of memory.
-    pub(crate) const fn memory_refusal(&mut self) {
-        self.counters.memory_refusals += 1;
+    /// Counts what is refused for lack of memory.
+    pub(crate) const fn refusal(&mut self, reason: &RefusalReason) {
+        if matches!(reason, RefusalReason::ShortOfMemory | RefusalReason::MemoryLimit) {
+            self.counters.memory_refusals += 1;
+        }
     }
 }

@@ -1,31 +1,60 @@
 //! Allocation of the UPF's SEIDs, and their mapping to sessions.
 
+use std::num::NonZeroU8;
+
 use causeway_types::{IdCipher, Seid};
 
 /// Bits of a session index; the other bits hold the sequence number.
 const INDEX_BITS: u32 = 28;
 
+/// Multiples of it have upper bits that differ.
+const SPREAD: u32 = 0x9e37_79b1;
+
 /// The highest bit of the sequence number.
 const HIGHEST: u64 = 1 << 63;
 
-/// Those SEIDs whose lower half has this remainder when divided by a number of parts.
+/// The SEIDs of one of several parts. Those of the UPF are of a part if their lower half has its number as the remainder when
+/// divided by the number of parts; those of SMFs, which may be in order, are spread before that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SeidShare {
+pub(crate) struct SeidShare {
     part: u32,
     parts: u32,
 }
 
 impl SeidShare {
-    /// The SEIDs of this part, from 0, of so many. `None`: there is no such part.
-    #[must_use]
-    pub const fn new(part: u32, parts: u32) -> Option<Self> {
-        if part < parts { Some(Self { part, parts }) } else { None }
+    /// The SEIDs of this part, below so many.
+    pub(crate) fn of(part: u8, parts: NonZeroU8) -> Self {
+        Self { part: part.into(), parts: parts.get().into() }
     }
 
-    /// Whether this SEID is one of them.
-    #[must_use]
-    pub const fn has(self, Seid(value): Seid) -> bool {
-        value as u32 % self.parts == self.part
+    /// The number of the part.
+    pub(crate) const fn part(self) -> u32 {
+        self.part
+    }
+
+    /// The number of parts.
+    pub(crate) const fn parts(self) -> u32 {
+        self.parts
+    }
+
+    /// The part that a SEID of the UPF belongs to.
+    pub(crate) const fn part_of(self, Seid(value): Seid) -> usize {
+        (value as u32 % self.parts) as usize
+    }
+
+    /// The part that establishes the sessions with this SEID of an SMF.
+    pub(crate) const fn establishing(self, Seid(value): Seid) -> usize {
+        (((value as u32).wrapping_mul(SPREAD) >> 16) % self.parts) as usize
+    }
+
+    /// Whether this SEID of the UPF is one of them.
+    pub(crate) const fn has(self, seid: Seid) -> bool {
+        self.part_of(seid) == self.part as usize
+    }
+
+    /// Whether the part establishes the sessions with this SEID of an SMF.
+    pub(crate) const fn establishes(self, seid: Seid) -> bool {
+        self.establishing(seid) == self.part as usize
     }
 }
 

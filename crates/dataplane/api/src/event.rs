@@ -78,6 +78,24 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The UPF's SEID of the session that the event is about, if it is about one.
+    #[must_use]
+    pub const fn session(&self) -> Option<Seid> {
+        match self {
+            Self::Usage { session, .. }
+            | Self::DownlinkData { session, .. }
+            | Self::Inactivity { session }
+            | Self::ErrorIndication { session, .. }
+            | Self::ClassChange { session, .. } => Some(*session),
+            Self::PathDown { .. }
+            | Self::PathUnused { .. }
+            | Self::HeavyHitter { .. }
+            | Self::PathUp { .. } => None,
+        }
+    }
+}
+
 /// A downlink packet that is reported to the SMF (TS 29.244 clause 7.5.8.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DownlinkData {

@@ -22,9 +22,7 @@ mod wake_models;
 pub use directory_models::{
     a_key_has_its_old_or_its_new_owner, neighbours_do_not_hide_a_key, writers_in_turn_keep_each_others_keys,
 };
-pub use in_turn_models::{
-    a_turn_that_was_missed_comes, each_thread_that_missed_it_is_told, the_waiting_thread_comes_first,
-};
+pub use in_turn_models::{a_turn_that_was_missed_comes, the_waiting_thread_comes_first};
 pub use wake_models::{no_command_is_slept_through, packets_arrive_once_and_in_order};
 
 /// Explores a model with at most so many points at which a thread is interrupted although it could go on. Two show most defects;

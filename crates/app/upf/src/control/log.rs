@@ -15,7 +15,7 @@ use super::networks::OutsideAddress;
 use crate::logging::{LineCounts, LineFields, Subject, count_suppressed};
 use crate::management::views::{direction_text, ue_text};
 
-/// Maximum number of lines that wait for [`Log::take_late`]; the rest is lost, as with the limits of [`Log`].
+/// Maximum number of [`LateLines`]; the rest is lost, as with the limits of [`Log`].
 const MAX_LATE: usize = 128;
 
 /// Something to log that a packet thread noticed, which writes no log lines itself.
@@ -31,32 +31,43 @@ pub(super) enum LateLine {
     Event(Event),
 }
 
+/// What the control thread logs at the end of its turn.
+#[derive(Debug, Default)]
+pub(super) struct LateLines(Vec<LateLine>);
+
+impl LateLines {
+    /// Another one.
+    pub(super) fn push(&mut self, line: LateLine) {
+        if self.0.len() < MAX_LATE {
+            self.0.push(line);
+        }
+    }
+
+    /// Others.
+    pub(super) fn append(&mut self, others: &mut Self) {
+        others.0.drain(..).for_each(|line| self.push(line));
+    }
+
+    /// There are none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes them.
+    pub(super) fn take(&mut self) -> Vec<LateLine> {
+        std::mem::take(&mut self.0)
+    }
+}
+
 /// Writes log lines, with limits for each kind: for each peer and in all.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     counts: LineCounts,
-    /// What the control thread logs when it has its turn.
-    late: Vec<LateLine>,
+    /// What is logged when datagrams have been sent.
+    pub(super) later: LateLines,
 }
 
 impl Log {
-    /// Logs this when the control thread has its turn.
-    pub(super) fn later(&mut self, line: LateLine) {
-        if self.late.len() < MAX_LATE {
-            self.late.push(line);
-        }
-    }
-
-    /// There is something that the control thread has to log.
-    pub(super) fn has_late(&self) -> bool {
-        !self.late.is_empty()
-    }
-
-    /// What the control thread has to log, for [`Log::late`].
-    pub(super) fn take_late(&mut self) -> Vec<LateLine> {
-        std::mem::take(&mut self.late)
-    }
-
     /// Logs what a packet thread noticed.
     pub(super) fn late(&mut self, now: Time, line: &LateLine) {
         match line {

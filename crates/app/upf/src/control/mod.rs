@@ -1,7 +1,7 @@
 //! The control thread: connects N4 with its sockets, its timers and the packet threads.
 //!
-//! What it waits for is in `inputs`; everything else is [`Control`], which it has only while it works. With `upf.pfcp.accelerate` the
-//! packet threads have it in between (`packet_thread`), and handle N4 themselves.
+//! What it waits for is in `inputs`; what belongs to sessions is in parts (`part`), which it has only while it works. With
+//! `upf.pfcp.accelerate` the packet threads have these in between (`packet_thread`), and handle N4 themselves.
 
 mod events;
 mod gtpu_paths;
@@ -13,6 +13,7 @@ mod log;
 mod n4_io;
 mod networks;
 mod packet_thread;
+mod part;
 mod plan_routes;
 mod reload;
 pub(crate) mod replication;
@@ -25,11 +26,12 @@ mod views;
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
+use std::mem;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, BackendError, Capabilities, Event, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
-use causeway_n4::{ApplyId, N4, Notice, Output};
+use causeway_n4::{ApplyId, N4, Node, Notice, Output};
 use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Time, WallClock};
@@ -53,9 +55,11 @@ use host::Host;
 use in_force::InForce;
 use inputs::{Input, Inputs};
 use log::{LateLine, Log};
+use n4_io::Datagrams;
 use n4_io::N4Io;
-use networks::Networks;
-use packet_thread::UnplacedPlans;
+use networks::{Networks, sum_of_parts};
+use packet_thread::{AllParts, Threads};
+use part::{ControlPart, Left, Received};
 use plan_routes::PlanRoutes;
 use replication::{ChainInputs, Primary};
 use sockets::lock;
@@ -164,12 +168,11 @@ pub(crate) async fn run(
     // Dropping it at the end stops it.
     let _server = management::start(listeners, management).map_err(RunError::Sockets)?;
     let mut chain = given.chain.map(|chain| Primary::new(chain, given.upf.chain.usage_interval));
-    let n4_released = Arc::new(Notify::new());
     let inputs = Inputs {
         arrivals,
         reports: worker.take_reports().ok_or(RunError::Panicked("packets"))?,
         timer: WakeTimer::new(given.clock),
-        n4_released: Arc::clone(&n4_released),
+        n4_released: Arc::clone(&shared.left),
         watchdog_probe: Arc::clone(&given.control_watch.probe),
         asks: given.asks,
         changes: AddressChanges::new(given.address_monitor),
@@ -179,56 +182,66 @@ pub(crate) async fn run(
         reloads: given.reloads,
         acknowledgements: chain.as_mut().map(Primary::acknowledgements),
     };
-    // Set once.
-    let _ = shared.wakers.set(worker.wakers());
-    let control = Control {
+    shared.begin(Threads { wakers: worker.wakers(), awaited: worker.awaited() });
+    let vacancy = n4.vacancy();
+    let of_part = |number| {
+        let (_, n4_part) = n4.vacancy();
+        let sockets = n4_io.of_thread(number)?;
+        let datagrams = Datagrams::of(&lock(&sockets), Arc::clone(&shared.times));
+        let networks = Networks::new(&given.upf);
+        Some(Box::new(ControlPart::new(number, n4_part, worker.another_plan_queue(), networks, datagrams)))
+    };
+    let parts: Vec<_> = (0..n4.part_count()).filter_map(of_part).collect();
+    let mut control = Control {
         n4,
+        node: Some(vacancy.0),
+        parts,
         clock: given.clock,
         worker,
         n4_io,
         log: Log::default(),
         host: Host::new(given.machine, budget),
         plan_routes,
-        unplaced: UnplacedPlans::default(),
-        n4_released,
-        timer_due: None,
         pending_outputs: VecDeque::new(),
-        datagrams_in_packet_threads: 0,
         chain,
         in_force: InForce::new(given.config, given.topology),
         control_watch: given.control_watch,
         events: Events::default(),
-        networks: Networks::new(&given.upf),
         paths: GtpuPaths::default(),
         session_limit: given.upf.max_sessions.min(given.capabilities.max_sessions),
         heavy_hitter_seed: RandomState::new().hash_one(0),
     };
-    // The packet threads are told to try again after the first turn.
-    *shared.place.wait() = Some(Box::new(control));
-    let result = run_turns(&shared, inputs).await;
+    let result = run_turns(&shared, &mut control, inputs).await;
     // It stops and joins the packet threads, which must not wait for a reader of reports, nor end it themselves.
-    let control = shared.place.wait().take();
     drop(control);
     result
 }
 
 /// Waits and works, until a stop is requested or an error ends it.
-async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals, RunError> {
+async fn run_turns(
+    shared: &SharedControl,
+    control: &mut Control,
+    mut inputs: Inputs,
+) -> Result<Totals, RunError> {
     let mut input = Input::Started;
     loop {
         let has_more = {
-            let mut place = shared.place.wait();
-            let Some(control) = place.as_deref_mut() else { return Err(RunError::Panicked("control")) };
-            let end = control.turn(input, &mut inputs.reports, shared.place.missed());
+            let mut all = shared.take_all();
+            control.take_parts(shared, &mut all);
+            let end = control.turn(input, &mut inputs.reports, shared);
             if let Some(end) = end {
+                // The packet threads find no parts any more.
+                shared.give_back(all);
                 return end;
             }
             inputs.timer.set(control.n4.next_timer());
             inputs.timer.set(control.log.due());
             inputs.timer.set(control.chain.as_ref().and_then(Primary::next_usage_step));
-            control.timer_due = inputs.timer.due();
+            shared.set_timer(inputs.timer.due());
+            shared.set_observed(control.is_observed());
             let has_more = !inputs.arrivals.are_none() && control.n4_io.has_more();
-            shared.tell(shared.place.finish(place));
+            control.give_parts(shared, &mut all);
+            shared.give_back(all);
             has_more
         };
         input = inputs.next(has_more).await;
@@ -236,48 +249,104 @@ async fn run_turns(shared: &SharedControl, mut inputs: Inputs) -> Result<Totals,
 }
 
 /// The control plane, but for what the control thread waits for.
-pub(crate) struct Control {
+struct Control {
+    /// Between turns, others are in the place of its parts and of its node.
     n4: N4,
+    /// What is in the place of the node.
+    node: Option<Box<Node>>,
+    /// All parts, during a turn.
+    #[expect(clippy::vec_box, reason = "a part is given to a packet thread without being moved")]
+    parts: Vec<Box<ControlPart>>,
     clock: Clock,
     worker: WorkerHandle<ApplyId>,
     n4_io: N4Io,
     log: Log,
     host: Host,
     plan_routes: PlanRoutes,
-    /// Plans of the present turn of a packet thread.
-    unplaced: UnplacedPlans,
-    /// Tells the control thread that a packet thread left something to it.
-    n4_released: Arc<Notify>,
-    /// When the timer of the control thread fires; `None`: never.
-    timer_due: Option<Time>,
     /// Outputs of N4 that were taken from it before they could be executed, in order. Later ones have to wait for them.
     pending_outputs: VecDeque<Output>,
-    /// The number of datagrams that the packet threads have handled.
-    datagrams_in_packet_threads: u64,
     /// `None`: there is no chain.
     chain: Option<Primary>,
     in_force: InForce,
     control_watch: ControlWatch,
     events: Events,
-    networks: Networks,
     paths: GtpuPaths,
     session_limit: u32,
     /// Unpredictable, and the same while the process runs.
     heavy_hitter_seed: u64,
 }
 
+/// Parts.
 impl Control {
-    /// Handles an input, and executes what follows from it. Returns the result if it is the end. `missed`: the packet threads that have left
-    /// their datagrams, one bit each.
+    /// Takes the parts of the control plane from where the packet threads find them. In the first turn it has them already.
+    fn take_parts(&mut self, shared: &SharedControl, all: &mut AllParts<'_>) {
+        if !self.parts.is_empty() {
+            return;
+        }
+        shared.exchange_node(&mut self.node);
+        if let Some(node) = &mut self.node {
+            self.n4.exchange_node(node);
+        }
+        self.parts.extend(all.iter_mut().filter_map(|place| place.take()));
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            self.n4.exchange_part(number, &mut part.n4);
+        }
+    }
+
+    /// Gives the parts to the packet threads.
+    fn give_parts(&mut self, shared: &SharedControl, all: &mut AllParts<'_>) {
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            self.n4.exchange_part(number, &mut part.n4);
+        }
+        for (place, part) in all.iter_mut().zip(self.parts.drain(..)) {
+            **place = Some(part);
+        }
+        if let Some(node) = &mut self.node {
+            self.n4.exchange_node(node);
+        }
+        shared.exchange_node(&mut self.node);
+    }
+
+    /// Does what the packet threads have left.
+    fn do_what_is_left(&mut self) {
+        let left = self.parts.iter_mut().map(|part| mem::take(&mut part.left)).collect::<Vec<_>>();
+        let mut datagrams = Vec::new();
+        for Left { outputs, reports, datagrams: of_part, mut lines } in left {
+            self.log.later.append(&mut lines);
+            outputs.into_iter().for_each(|output| self.execute(output, true));
+            for report in reports {
+                // None of them is the end of a thread.
+                let _ = self.reported(report);
+                self.apply_outputs();
+            }
+            datagrams.extend(of_part);
+        }
+        self.n4.settle(self.clock.now());
+        self.apply_outputs();
+        self.receive_taken(datagrams);
+    }
+
+    /// Processes datagrams that packet threads have received, in order.
+    fn receive_taken(&mut self, datagrams: impl IntoIterator<Item = Received>) {
+        for (at, from, way, datagram) in datagrams {
+            self.n4_io.datagrams.received(at, from, way, &datagram, |ip| self.n4.is_smf(ip));
+            self.n4.datagram(self.clock.now(), from, &datagram);
+            self.apply_outputs();
+        }
+    }
+}
+
+impl Control {
+    /// Handles an input, and executes what follows from it. Returns the result if it is the end.
     fn turn(
         &mut self,
         input: Input,
         reports: &mut WorkerReports<ApplyId>,
-        missed: u64,
+        shared: &SharedControl,
     ) -> Option<Result<Totals, RunError>> {
         let heartbeat = Arc::clone(&self.control_watch.heartbeat);
-        // Outputs that the packet thread left come before what follows now.
-        self.apply_outputs();
+        // What the packet threads left comes before what follows now.
+        self.do_what_is_left();
         let end = self.handle(input, reports);
         if end.is_none() {
             heartbeat.set_activity(Activity::Outputs);
@@ -285,12 +354,14 @@ impl Control {
         }
         if end.is_none() {
             // While this thread has one turn after another, such as for a purge, the others would not have any.
-            (0..self.n4_io.threads())
-                .filter(|thread| missed & 1 << thread != 0)
-                .for_each(|it| self.receive(it));
+            for thread in shared.missed() {
+                self.receive_taken(shared.take_inbox(thread));
+                self.receive(thread);
+            }
         }
         // The packet threads run while responses are sent. They must know of all commands before they have N4.
         self.worker.wake();
+        self.parts.iter_mut().for_each(|part| part.plans.wake());
         heartbeat.set_activity(Activity::Sending);
         self.send();
         self.log_late();
@@ -314,7 +385,7 @@ impl Control {
             }
             Input::Replicated(changes) => self.replicated(changes),
             Input::Arrived(Ok(())) => self.receive(0),
-            Input::Arrived(Err(error)) => self.log.later(LateLine::NotReceived(error)),
+            Input::Arrived(Err(error)) => self.log.later.push(LateLine::NotReceived(error)),
             Input::Reported(None) => return Some(Err(RunError::Panicked("packets"))),
             Input::Reported(Some(message)) => {
                 heartbeat.set_activity(Activity::Reports);
@@ -415,12 +486,12 @@ impl Control {
                 let (refused, dropped) = (self.host.refused(), self.n4_io.dropped());
                 let status = || N4Status {
                     memory: self.host.memory(&self.n4),
-                    networks: self.networks.status(),
+                    networks: sum_of_parts(self.parts.iter().map(|part| part.networks.status())),
                     paths: self.paths.status(),
                     refused_datagrams: refused,
                     latencies: self.n4_io.latencies(),
                     session_limit: u64::from(self.session_limit),
-                    by_packet_thread: self.datagrams_in_packet_threads,
+                    by_packet_thread: self.parts.iter().map(|part| part.handled).sum(),
                     chain: self.chain.as_ref().map(Primary::status),
                     ..views::status(&self.n4, dropped)
                 };
@@ -434,7 +505,6 @@ impl Control {
         let Some(sockets) = self.n4_io.of_thread(thread) else { return };
         let mut sockets = lock(&sockets);
         self.take_back(&mut sockets);
-        self.n4.prefer_seids(self.n4_io.share_of(thread));
         sockets.arrived();
         for _ in 0..BURST {
             if let Some(following) = sockets.peek_next() {
@@ -445,7 +515,7 @@ impl Control {
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             let now = self.clock.now();
             self.log.message(|| now, "received", from, datagram);
-            self.n4_io.received(now, from, way, datagram, |ip| self.n4.is_smf(ip));
+            self.n4_io.datagrams.received(now, from, way, datagram, |ip| self.n4.is_smf(ip));
             self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }
@@ -457,7 +527,7 @@ impl Control {
         sockets.spare.drain(..).for_each(|octets| self.n4.recycle(octets));
         let errors = sockets.take_error().map(LateLine::NotReceived).into_iter();
         let unsent = sockets.unsent.drain(..).map(|(to, error)| LateLine::Unsent(to, error));
-        errors.chain(unsent).for_each(|line| self.log.later(line));
+        errors.chain(unsent).for_each(|line| self.log.later.push(line));
     }
 
     /// Someone is told of each message, plan and event: the packet thread leaves N4 to the control thread.
@@ -494,7 +564,6 @@ impl Control {
                 self.log_event(now, &event);
                 self.paths.event(&event);
                 self.n4.event(now, event);
-                self.worker.event_handled();
             }
             Report::Usage(snapshots) => {
                 if let Some(chain) = &mut self.chain {
@@ -515,19 +584,23 @@ impl Control {
     fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
         self.plan_routes.applied(id, result.is_ok());
         self.events.applied(now, self.n4.wall_clock(), &id, result.is_ok());
-        let is_gone = matches!(&result, Ok(_) | Err(ApplyError::UnknownSession(_)));
-        self.networks.applied(id, result.is_ok(), is_gone);
-        let changes_flows = self.networks.take_change(id);
+        let changes_flows = self.part(id).is_some_and(|part| part.note_result(id, &result));
         self.n4.applied(now, id, result);
         if changes_flows {
-            self.count_qos_flows(id.session_index());
+            self.count_qos_flows(id);
         }
     }
 
+    /// The part with the session of a plan.
+    fn part(&mut self, id: ApplyId) -> Option<&mut ControlPart> {
+        self.parts.get_mut(id.part()).map(Box::as_mut)
+    }
+
     /// Counts the QoS flows of a session again.
-    fn count_qos_flows(&mut self, index: u32) {
-        if let Some(session) = self.n4.sessions_in(index..index + 1).next() {
-            self.networks.set_qos_flows(index, &session.rules());
+    fn count_qos_flows(&mut self, id: ApplyId) {
+        let Self { n4, parts, .. } = self;
+        if let Some((session, part)) = n4.session_of_plan(id).zip(parts.get_mut(id.part())) {
+            part.networks.set_qos_flows(id.session_index(), &session.rules());
         }
     }
 
@@ -535,10 +608,7 @@ impl Control {
     fn route_result(&mut self, id: ApplyId, result: Result<(), String>) {
         let Some(plan) = self.plan_routes.written(id) else { return };
         match result {
-            Ok(()) => {
-                // When the packet thread has ended, its last report ends this thread, too.
-                self.worker.apply(id, plan);
-            }
+            Ok(()) => self.submit(id, plan),
             Err(reason) => {
                 let error = ApplyError::Backend(BackendError::Refused { reason });
                 self.applied(self.clock.now(), id, Err(error));
@@ -550,40 +620,50 @@ impl Control {
     /// [`Control::send`].
     fn apply_outputs(&mut self) {
         while let Some(output) = self.next_output() {
-            match output {
-                Output::Send { to, bytes } => {
-                    if self.events.are_wanted() {
-                        self.events.datagram(self.clock.now(), self.n4.wall_clock(), to, &bytes);
-                    }
-                    self.log.message(|| self.clock.now(), "sends", to, &bytes);
-                    let leaves = match &mut self.chain {
-                        Some(chain) => chain.hold(to, bytes),
-                        None => Some((to, bytes)),
-                    };
-                    if let Some((to, bytes)) = leaves {
-                        self.n4_io.queue(to, bytes);
-                    }
+            self.execute(output, false);
+        }
+    }
+
+    /// Executes an output. `is_noted`: its part knows its plan.
+    fn execute(&mut self, output: Output, is_noted: bool) {
+        match output {
+            Output::Send { to, bytes } => {
+                if self.events.are_wanted() {
+                    self.events.datagram(self.clock.now(), self.n4.wall_clock(), to, &bytes);
                 }
-                Output::Applications(applications) => {
-                    self.worker.set_applications(&applications);
-                }
-                Output::Apply { id, plan } => {
-                    self.log.plan(|| self.clock.now(), &plan);
-                    self.events.plan(id, &plan);
-                    if let Some(plan) = self.without_routes(id, plan) {
-                        // When the packet thread has ended, its last report ends this thread, too.
-                        self.worker.apply(id, plan);
-                    }
-                }
-                Output::Notice(notice) => {
-                    let now = self.clock.now();
-                    self.log.notice(now, &notice, &self.n4);
-                    self.events.notice(now, self.n4.wall_clock(), &notice);
-                    if notice == Notice::Finished {
-                        self.worker.stop();
-                    }
+                self.log.message(|| self.clock.now(), "sends", to, &bytes);
+                let leaves = match &mut self.chain {
+                    Some(chain) => chain.hold(to, bytes),
+                    None => Some((to, bytes)),
+                };
+                if let Some((to, bytes)) = leaves {
+                    self.n4_io.datagrams.queue(to, bytes);
                 }
             }
+            Output::Applications(applications) => self.worker.set_applications(&applications),
+            Output::Apply { id, plan } => {
+                self.log.plan(|| self.clock.now(), &plan);
+                self.events.plan(id, &plan);
+                let waits = is_noted || self.part(id).is_some_and(|part| part.note_plan(id, &plan));
+                let ready = if waits { self.plan_routes.submit(id, plan) } else { Some(plan) };
+                ready.into_iter().for_each(|plan| self.submit(id, plan));
+            }
+            Output::Notice(notice) => {
+                let now = self.clock.now();
+                self.log.notice(now, &notice, &self.n4);
+                self.events.notice(now, self.n4.wall_clock(), &notice);
+                if notice == Notice::Finished {
+                    self.worker.stop();
+                }
+            }
+        }
+    }
+
+    /// Queues a plan for its packet thread.
+    fn submit(&mut self, id: ApplyId, plan: Plan) {
+        if let Some(part) = self.part(id) {
+            // When the packet thread has ended, its last report ends this thread, too.
+            part.plans.apply(id, plan);
         }
     }
 
@@ -597,7 +677,7 @@ impl Control {
             if let Some(output) = self.pending_outputs.pop_front().or_else(|| self.n4.poll_output()) {
                 return Some(output);
             }
-            match self.worker.own_report()? {
+            match self.parts.iter_mut().find_map(|part| part.plans.own_report())? {
                 Report::Applied(id, result) => self.applied(self.clock.now(), id, result),
                 Report::Event(_) | Report::Usage(_) | Report::UsageRestored(_) | Report::Stopped(_) => {}
             }
@@ -607,19 +687,8 @@ impl Control {
     /// The standby has so many changes: datagrams that waited for them leave.
     fn replicated(&mut self, changes: u64) {
         if let Some(chain) = &mut self.chain {
-            chain.acknowledged(changes).for_each(|(to, octets)| self.n4_io.queue(to, octets));
+            chain.acknowledged(changes).for_each(|(to, octets)| self.n4_io.datagrams.queue(to, octets));
         }
-    }
-
-    /// Notes a new plan. Returns it, unless it has to wait for kernel routes.
-    fn without_routes(&mut self, id: ApplyId, plan: Plan) -> Option<Plan> {
-        self.networks.submitted(id, &plan);
-        if let Some(session) = plan.change.installed()
-            && let Some(outside) = self.networks.address_outside(session)
-        {
-            self.log.later(LateLine::Outside(plan.session, outside));
-        }
-        self.plan_routes.submit(id, plan)
     }
 
     /// Sends the queued datagrams.
@@ -632,11 +701,12 @@ impl Control {
 
     /// Logs what packet threads noticed.
     fn log_late(&mut self) {
-        if !self.log.has_late() {
+        let lines = self.log.later.take();
+        if lines.is_empty() {
             return;
         }
         let now = self.clock.now();
-        for line in self.log.take_late() {
+        for line in lines {
             self.log.late(now, &line);
             if let LateLine::Event(event) = &line {
                 self.events.data_plane(now, self.n4.wall_clock(), event);

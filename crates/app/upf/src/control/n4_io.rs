@@ -4,28 +4,23 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use causeway_n4::SeidShare;
 use causeway_pfcp::Header;
 use causeway_types::Time;
 
 use super::request_times::{Histograms, RequestTimes};
 use super::sockets::{Arrivals, Outgoing, SharedSockets, Sockets, Way, Ways, lock};
 use crate::clock::Clock;
-use crate::config::{N4Mode, Upf};
+use crate::config::Upf;
 use crate::management::HistogramStatus;
 
-/// The sockets of N4, and the datagrams that leave.
+/// The sockets of N4, and the datagrams of the control thread.
 pub(super) struct N4Io {
     /// The sockets of each thread that receives N4.
     sockets: Vec<SharedSockets>,
-    /// The kernel gives each of these threads the messages about the SEIDs of its share.
-    kernel_selects_by_seid: bool,
     /// Those from which the control thread sends.
     own: SharedSockets,
-    ways: Ways,
-    /// Datagrams that the thread sends at the end of its turn.
-    outgoing: Vec<Outgoing>,
-    times: RequestTimes,
+    /// The datagrams of the control thread.
+    pub(super) datagrams: Datagrams,
 }
 
 impl N4Io {
@@ -39,25 +34,12 @@ impl N4Io {
         times: Arc<Histograms>,
     ) -> io::Result<(Self, Arrivals)> {
         let first = sockets.first().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        let ways = Ways::of(&lock(first));
+        let datagrams = Datagrams::of(&lock(first), times);
         let (own, arrivals) = match upf.pfcp.accelerate {
             true => (Arc::new(lock(first).sender(upf.offload)?.into()), Arrivals::of_none()),
             false => (Arc::clone(first), Arrivals::of(&lock(first))?),
         };
-        let io = Self {
-            kernel_selects_by_seid: sockets.len() > 1 && upf.pfcp.mode == N4Mode::Udp,
-            sockets,
-            own,
-            ways,
-            outgoing: Vec::new(),
-            times: RequestTimes::new(times),
-        };
-        Ok((io, arrivals))
-    }
-
-    /// The number of threads that receive N4.
-    pub(super) fn threads(&self) -> usize {
-        self.sockets.len()
+        Ok((Self { sockets, own, datagrams }, arrivals))
     }
 
     /// The sockets of a thread.
@@ -70,40 +52,10 @@ impl N4Io {
         Arc::clone(&self.own)
     }
 
-    /// The share of the SEIDs about which the kernel gives messages to a thread; `None`: any message may come to any thread.
-    pub(super) fn share_of(&self, thread: usize) -> Option<SeidShare> {
-        let share = || SeidShare::new(thread.try_into().ok()?, self.sockets.len().try_into().ok()?);
-        if self.kernel_selects_by_seid { share() } else { None }
-    }
-
-    /// A datagram was received. `is_smf`: an SMF has this address.
-    pub(super) fn received(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        way: Way,
-        datagram: &[u8],
-        is_smf: impl Fn(IpAddr) -> bool,
-    ) {
-        self.ways.note(from.ip(), way, is_smf);
-        messages(datagram).for_each(|header| self.times.received(now, from, &header));
-    }
-
-    /// Queues a datagram until the thread sends.
-    pub(super) fn queue(&mut self, to: SocketAddr, octets: Vec<u8>) {
-        messages(&octets).for_each(|header| self.times.queued(to, &header));
-        self.outgoing.push(Outgoing { way: self.ways.to(to.ip()), to, octets });
-    }
-
-    /// Gives the queued datagrams to sockets.
-    pub(super) fn give_queued(&mut self, sockets: &mut Sockets) {
-        sockets.queue(&mut self.outgoing, &mut self.times.answers);
-    }
-
     /// Sends the queued datagrams from the sockets of the control thread.
     pub(super) fn send(&mut self, own: &mut Sockets, clock: &Clock) {
-        self.give_queued(own);
-        own.flush(clock, self.times.histograms());
+        self.datagrams.give_queued(own);
+        own.flush(clock, self.datagrams.times.histograms());
     }
 
     /// Datagrams may be left at the sockets of the control thread.
@@ -118,7 +70,46 @@ impl N4Io {
 
     /// How long requests took, by their type.
     pub(super) fn latencies(&self) -> Vec<(String, HistogramStatus)> {
-        self.times.status()
+        self.datagrams.times.status()
+    }
+}
+
+/// The datagrams of a thread: how those that were received came, and those that leave.
+pub(super) struct Datagrams {
+    ways: Ways,
+    /// Datagrams that the thread sends at the end of its turn.
+    outgoing: Vec<Outgoing>,
+    times: RequestTimes,
+}
+
+impl Datagrams {
+    /// None yet, at these sockets. Times are counted in `times`.
+    pub(super) fn of(sockets: &Sockets, times: Arc<Histograms>) -> Self {
+        Self { ways: Ways::of(sockets), outgoing: Vec::new(), times: RequestTimes::new(times) }
+    }
+
+    /// A datagram was received at this time. `is_smf`: an SMF has this address.
+    pub(super) fn received(
+        &mut self,
+        at: Time,
+        from: SocketAddr,
+        way: Way,
+        datagram: &[u8],
+        is_smf: impl Fn(IpAddr) -> bool,
+    ) {
+        self.ways.note(from.ip(), way, is_smf);
+        messages(datagram).for_each(|header| self.times.received(at, from, &header));
+    }
+
+    /// Queues a datagram until the thread sends.
+    pub(super) fn queue(&mut self, to: SocketAddr, octets: Vec<u8>) {
+        messages(&octets).for_each(|header| self.times.queued(to, &header));
+        self.outgoing.push(Outgoing { way: self.ways.to(to.ip()), to, octets });
+    }
+
+    /// Gives the queued datagrams to sockets.
+    pub(super) fn give_queued(&mut self, sockets: &mut Sockets) {
+        sockets.queue(&mut self.outgoing, &mut self.times.answers);
     }
 }
 

@@ -231,7 +231,6 @@ impl Networks {
 
 /// The sums of the numbers of several parts, each of which counts other sessions and says what [`Networks::status`] does. All are of one
 /// configuration, so that they have its networks, in its order; the sums have them, too. Without a part, nothing.
-#[cfg_attr(not(test), expect(dead_code, reason = "all sessions are counted in one part so far"))]
 pub(super) fn sum_of_parts(parts: impl IntoIterator<Item = Vec<NetworkStatus>>) -> Vec<NetworkStatus> {
     let add = |mut sums: Vec<NetworkStatus>, part: Vec<NetworkStatus>| {
         for (sum, NetworkStatus { dnn: _, sessions, qos_flows }) in sums.iter_mut().zip(part) {

@@ -1,62 +1,194 @@
-//! N4 in the packet threads (`upf.pfcp.accelerate`): each receives datagrams at sockets of its own, applies the plans of its sessions and sends the
-//! responses. It has N4 only in between, for the messages and for the results of plans.
+//! N4 in the packet threads (`upf.pfcp.accelerate`): each receives datagrams at sockets of its own, handles those about its sessions, applies their plans
+//! and sends the responses, all beside the others.
 //!
-//! It has the control plane only while no other thread has it and the control thread has no work. It waits for another packet thread as long as such a
-//! thread usually has it, and never for the control thread. What would make it wait, such as a log line, it leaves to the control thread; a plan for another thread's session is a command to that thread, which gives N4 the result.
+//! A thread has its part of the control plane only while the control thread has no work, and never waits for it. What concerns more than the part, or would
+//! make the thread wait, such as a log line, it leaves to the control thread; a plan for another thread's session is a command to that thread, which gives
+//! its own part, or the control thread, the result.
 
-use std::mem;
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::task;
 
-use causeway_dataplane::{ApplyError, Event, Plan};
-use causeway_fastpath::index::prefetch_at;
-use causeway_n4::{ApplyId, Output};
+use causeway_n4::{ApplyId, Node};
 use causeway_types::Time;
+use tokio::sync::Notify;
 
-use super::Control;
-use super::log::LateLine;
+use super::part::{ControlPart, Received};
 use super::request_times::Histograms;
-use super::sockets::{SharedSockets, Sockets, try_lock};
+use super::sockets::{SharedSockets, lock};
 use crate::clock::Clock;
-use crate::worker::{InTurn, N4Exchange, N4Result, N4Work, Report, WorkerHandle};
+use crate::worker::{InTurn, N4Exchange, N4Result, N4Work};
 
-/// How often a packet thread tries to have N4 while another one has it. A few hundred microseconds at most: user packets wait as long
-/// for a turn of the thread itself.
-const TRIES: u32 = 300;
+/// The nanoseconds of the time at which a timer fires that never does.
+const NEVER: u64 = u64::MAX;
 
-/// The control plane, which the control thread and the packet threads have in turn; `None` before it begins and after its end.
+/// Maximum number of datagrams in an inbox. Behind these, the thread that receives leaves them to the control thread, and stops until that has had its turn.
+const MAX_IN_INBOX: usize = 1024;
+
+/// A part of the control plane, which its packet thread and the control thread have in turn; `None` before it begins and after its end.
+type Place = InTurn<Option<Box<ControlPart>>>;
+
+/// What the packet threads and the control thread have in common.
 pub(crate) struct SharedControl {
-    pub(super) place: InTurn<Option<Box<Control>>>,
-    /// Those of the packet threads, once they run.
-    pub(super) wakers: OnceLock<Vec<task::Waker>>,
+    /// The part of each thread that receives N4.
+    places: Vec<Place>,
+    /// Datagrams that other threads have received for each of these threads.
+    inboxes: Vec<Inbox>,
+    /// The node of N4, which packet threads read while they have a part; `None` before it begins.
+    node: RwLock<Option<Box<Node>>>,
+    /// Set once the threads run.
+    threads: OnceLock<Threads>,
+    /// Tells the control thread that a packet thread left something to it.
+    pub(super) left: Arc<Notify>,
+    /// Someone is told of each message, plan and event: packet threads leave all to the control thread.
+    is_observed: AtomicBool,
+    /// When the timer of the control thread fires.
+    timer: AtomicU64,
     pub(super) times: Arc<Histograms>,
 }
 
-impl SharedControl {
-    /// Without a control plane yet.
-    pub(crate) fn new() -> Self {
-        Self { place: InTurn::new(None), wakers: OnceLock::new(), times: Arc::default() }
+/// Datagrams of a thread that another one has received: by AF_XDP the first thread receives all, and the kernel knows only the usual order of IEs.
+#[derive(Default)]
+struct Inbox {
+    datagrams: Mutex<VecDeque<Received>>,
+    is_used: AtomicBool,
+}
+
+impl Inbox {
+    /// Adds a datagram.
+    ///
+    /// # Errors
+    /// The datagram, if there are very many.
+    fn push(&self, datagram: Received) -> Result<(), Received> {
+        // A panic while it was locked ends the process.
+        let mut datagrams = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
+        if datagrams.len() >= MAX_IN_INBOX {
+            return Err(datagram);
+        }
+        datagrams.push_back(datagram);
+        self.is_used.store(true, Ordering::Release);
+        Ok(())
     }
 
-    /// Tells these packet threads to try again, one bit each.
-    pub(super) fn tell(&self, threads: u64) {
-        if threads == 0 {
+    fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Acquire)
+    }
+
+    /// Takes all.
+    fn take(&self) -> VecDeque<Received> {
+        if !self.is_used.swap(false, Ordering::Acquire) {
+            return VecDeque::new();
+        }
+        std::mem::take(&mut *self.datagrams.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts datagrams back that were taken, before others.
+    fn put_back(&self, mut left: VecDeque<Received>) {
+        if left.is_empty() {
             return;
         }
-        let wakers = self.wakers.get().map(Vec::as_slice).unwrap_or_default();
-        let told = wakers.iter().enumerate().filter(|(thread, _)| threads & 1 << thread != 0);
-        told.for_each(|(_, waker)| waker.wake_by_ref());
+        let mut datagrams = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
+        left.append(&mut datagrams);
+        *datagrams = left;
+        self.is_used.store(true, Ordering::Release);
+    }
+}
+
+/// The packet threads, as seen by each other.
+#[derive(Debug)]
+pub(super) struct Threads {
+    pub(super) wakers: Vec<task::Waker>,
+    /// The number of their reports on the way to the control thread that later ones have to wait for.
+    pub(super) awaited: Arc<AtomicU32>,
+}
+
+/// All parts, which the control thread has.
+pub(super) type AllParts<'a> = Vec<MutexGuard<'a, Option<Box<ControlPart>>>>;
+
+impl SharedControl {
+    /// Without a control plane yet, for so many threads that receive N4.
+    pub(crate) fn new(threads: usize) -> Self {
+        Self {
+            places: (0..threads).map(|_| InTurn::new(None)).collect(),
+            inboxes: (0..threads).map(|_| Inbox::default()).collect(),
+            node: RwLock::new(None),
+            threads: OnceLock::new(),
+            left: Arc::new(Notify::new()),
+            is_observed: AtomicBool::new(false),
+            timer: AtomicU64::new(NEVER),
+            times: Arc::default(),
+        }
     }
 
-    /// Has the control thread log what went wrong at the sockets of this thread; later, if N4 is not free.
-    fn say_news(&self, thread: usize, sockets: &mut Sockets) {
-        let Some(mut place) = self.place.try_take(thread) else { return };
-        if let Some(control) = place.as_deref_mut() {
-            control.take_back(sockets);
-            control.n4_released.notify_one();
+    /// The packet threads run.
+    pub(super) fn begin(&self, threads: Threads) {
+        // Set once.
+        let _ = self.threads.set(threads);
+    }
+
+    /// All parts, once the packet threads have ended their turns. To be given back by [`SharedControl::give_back`].
+    pub(super) fn take_all(&self) -> AllParts<'_> {
+        self.places.iter().map(InTurn::wait).collect()
+    }
+
+    /// The threads that miss their parts.
+    pub(super) fn missed(&self) -> impl Iterator<Item = usize> {
+        self.places.iter().enumerate().filter(|(_, place)| place.is_missed()).map(|(number, _)| number)
+    }
+
+    /// Gives the parts back. Packet threads that missed theirs are told to try again.
+    pub(super) fn give_back(&self, parts: AllParts<'_>) {
+        for (number, (place, part)) in self.places.iter().zip(parts).enumerate() {
+            if place.finish(part)
+                && let Some(waker) = self.threads.get().and_then(|threads| threads.wakers.get(number))
+            {
+                waker.wake_by_ref();
+            }
         }
-        self.tell(self.place.give_back(place));
+    }
+
+    /// Gives the datagrams of a part that are for others to their threads.
+    fn pass_on(&self, part: &mut ControlPart) {
+        for (number, datagram) in part.for_others.drain(..) {
+            let pushed = self.inboxes.get(number).map_or(Ok(()), |inbox| inbox.push(datagram));
+            part.left.datagrams.extend(pushed.err());
+            if let Some(waker) = self.threads.get().and_then(|threads| threads.wakers.get(number)) {
+                waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// The datagrams that other threads have received for a thread, which leaves them to the control thread.
+    pub(super) fn take_inbox(&self, thread: usize) -> VecDeque<Received> {
+        self.inboxes.get(thread).map(Inbox::take).unwrap_or_default()
+    }
+
+    /// Exchanges the node that packet threads read. The caller has all parts.
+    pub(super) fn exchange_node(&self, node: &mut Option<Box<Node>>) {
+        // A panic while it was locked ends the process.
+        std::mem::swap(&mut *self.node.write().unwrap_or_else(PoisonError::into_inner), node);
+    }
+
+    /// Someone is told of each message, plan and event from now on, or not.
+    pub(super) fn set_observed(&self, is_observed: bool) {
+        self.is_observed.store(is_observed, Ordering::Relaxed);
+    }
+
+    /// When the timer of the control thread fires; `None`: never.
+    pub(super) fn set_timer(&self, due: Option<Time>) {
+        self.timer.store(due.map_or(NEVER, Time::as_nanos), Ordering::Relaxed);
+    }
+
+    fn timer(&self) -> Option<Time> {
+        Some(self.timer.load(Ordering::Relaxed)).filter(|due| *due != NEVER).map(Time::from_nanos)
+    }
+
+    /// What comes next is for the control thread, of whatever part.
+    fn is_for_control_thread(&self) -> bool {
+        let is_awaited = |threads: &Threads| threads.awaited.load(Ordering::Relaxed) > 0;
+        self.is_observed.load(Ordering::Relaxed) || self.threads.get().is_none_or(is_awaited)
     }
 }
 
@@ -69,8 +201,8 @@ pub(crate) struct N4InPacketThread {
     sockets: SharedSockets,
     /// To wait for.
     descriptors: Vec<OwnedFd>,
-    /// Why it has to wait until another thread has had its turn; `None`: it does not.
-    missed: Option<N4Result>,
+    /// It has to wait until the control thread has had its turn.
+    has_missed: bool,
 }
 
 impl N4InPacketThread {
@@ -81,200 +213,72 @@ impl N4InPacketThread {
         clock: Clock,
         (sockets, descriptors): (SharedSockets, Vec<OwnedFd>),
     ) -> Self {
-        Self { number, shared, clock, sockets, descriptors, missed: None }
-    }
-
-    fn miss(&mut self, why: N4Result) -> N4Result {
-        self.missed = Some(why);
-        why
+        Self { number, shared, clock, sockets, descriptors, has_missed: false }
     }
 }
 
 impl N4Work<ApplyId> for N4InPacketThread {
     fn sockets(&self) -> &[OwnedFd] {
-        if self.missed.is_some() { &[] } else { &self.descriptors }
+        if self.has_missed { &[] } else { &self.descriptors }
+    }
+
+    fn has_datagrams(&self) -> bool {
+        !self.has_missed && self.shared.inboxes.get(self.number).is_some_and(Inbox::is_used)
     }
 
     fn turn(&mut self, exchange: &mut N4Exchange<ApplyId>, receives: bool) -> N4Result {
-        if let Some(why) = self.missed.filter(|_| self.shared.place.is_missed(self.number)) {
-            return why;
-        }
-        self.missed = None;
-        let (own, shared) = (Arc::clone(&self.sockets), Arc::clone(&self.shared));
-        let Some(mut sockets) = try_lock(&own) else {
-            // The control thread, which has N4, reads them.
-            return match shared.place.try_take(self.number) {
-                None => self.miss(N4Result::Left),
-                Some(place) => {
-                    shared.tell(shared.place.give_back(place));
-                    N4Result::Busy
-                }
+        let shared = Arc::clone(&self.shared);
+        let Some(place) = shared.places.get(self.number) else { return N4Result::Left };
+        self.has_missed &= place.is_missed();
+        let Some(mut taken) = (if self.has_missed { None } else { place.try_take() }) else {
+            self.has_missed = true;
+            return N4Result::Left;
+        };
+        let own = Arc::clone(&self.sockets);
+        let mut sockets = lock(&own);
+        let count = {
+            let node = shared.node.read().unwrap_or_else(PoisonError::into_inner);
+            let is_ready =
+                |part: &ControlPart| !part.is_for_control_thread() && !shared.is_for_control_thread();
+            let part = taken.as_deref_mut().filter(|part| is_ready(part));
+            let (Some(part), Some(node)) = (part, node.as_deref()) else {
+                place.leave(taken);
+                self.has_missed = true;
+                shared.left.notify_one();
+                return N4Result::Left;
             };
-        };
-        if receives {
-            sockets.arrived();
-            sockets.fill();
-        }
-        if !sockets.has_received() && exchange.reports.is_empty() && !sockets.has_news() {
-            return N4Result::Done(false);
-        }
-        let Some(mut place) = shared.place.take_soon(self.number, TRIES) else {
-            let is_for_control_thread = shared.place.is_wanted();
-            return self.miss(if is_for_control_thread { N4Result::Left } else { N4Result::Busy });
-        };
-        let control = match place.as_deref_mut() {
-            Some(control) if !control.is_for_control_thread() => control,
-            control => {
-                if let Some(control) = control {
-                    control.n4_released.notify_one();
-                }
-                shared.place.leave(place, self.number);
-                return self.miss(N4Result::Left);
+            if receives {
+                sockets.arrived();
+                sockets.fill();
             }
+            let mut from_others = shared.take_inbox(self.number);
+            let has_datagrams = sockets.has_received() || !from_others.is_empty();
+            if !has_datagrams && exchange.reports.is_empty() && !sockets.has_news() {
+                return N4Result::Done(false);
+            }
+            let count = part.turn(node, self.clock.now(), (&mut sockets, &mut from_others), exchange);
+            if let Some(inbox) = shared.inboxes.get(self.number) {
+                inbox.put_back(from_others);
+            }
+            shared.pass_on(part);
+            if part.needs_control_thread(shared.timer()) {
+                shared.left.notify_one();
+            }
+            self.has_missed = part.is_for_control_thread();
+            count
         };
-        let count = control.turn_in(self.number, self.clock.now(), &mut sockets, exchange);
-        if control.has_left_something() {
-            control.n4_released.notify_one();
+        match self.has_missed {
+            true => place.leave(taken),
+            false => drop(taken),
         }
-        shared.tell(shared.place.give_back(place));
         sockets.flush(&self.clock, &shared.times);
-        if sockets.has_news() {
-            shared.say_news(self.number, &mut sockets);
+        if sockets.has_news()
+            && let Some(mut taken) = place.try_take()
+            && let Some(part) = taken.as_deref_mut()
+        {
+            part.take_back(&mut sockets);
+            shared.left.notify_one();
         }
         N4Result::Done(count > 0)
-    }
-}
-
-/// Plans of the present turn that no thread was given yet.
-#[derive(Default)]
-pub(super) struct UnplacedPlans {
-    plans: Vec<(ApplyId, Plan)>,
-    /// The threads for them.
-    threads: Vec<Result<usize, ApplyError>>,
-}
-
-impl UnplacedPlans {
-    /// Finds the threads that have to apply the plans.
-    fn assign(&mut self, worker: &mut WorkerHandle<ApplyId>) {
-        worker.assign(&self.plans, &mut self.threads);
-    }
-
-    /// The plans, each with its thread, or why none can apply it.
-    fn drain(&mut self) -> impl Iterator<Item = (ApplyId, Plan, Result<usize, ApplyError>)> {
-        self.plans.drain(..).zip(self.threads.drain(..)).map(|((id, plan), thread)| (id, plan, thread))
-    }
-
-    /// The memory of these, which are given to threads, serves the next ones.
-    fn take_memory_of(&mut self, placed: Self) {
-        self.threads = placed.threads;
-        if self.plans.is_empty() {
-            self.plans = placed.plans;
-        }
-    }
-}
-
-impl Control {
-    /// The next thing is for the control thread: what was left to it, a report that is on its way, a message that somebody is told of.
-    fn is_for_control_thread(&self) -> bool {
-        !self.pending_outputs.is_empty() || self.worker.has_awaited() || self.is_observed()
-    }
-
-    /// The control thread has to have a turn soon.
-    fn has_left_something(&self) -> bool {
-        let is_late = || match (self.n4.next_timer(), self.timer_due) {
-            (Some(due), Some(timer)) => due < timer,
-            (due, timer) => due.is_some() && timer.is_none(),
-        };
-        !self.pending_outputs.is_empty() || self.log.has_late() || is_late()
-    }
-
-    /// Handles the reports of a packet thread, then the datagrams that it has received. Returns their number. The responses are queued at its
-    /// sockets.
-    fn turn_in(
-        &mut self,
-        thread: usize,
-        now: Time,
-        sockets: &mut Sockets,
-        exchange: &mut N4Exchange<ApplyId>,
-    ) -> usize {
-        self.take_back(sockets);
-        // Plans that others gave the thread come before those of this turn.
-        let is_behind = exchange.has_commands();
-        self.worker.expect(&exchange.reports);
-        while let Some(report) = exchange.reports.pop_front() {
-            match report {
-                Report::Applied(id, result) => {
-                    self.worker.completed(id, result.is_ok());
-                    self.applied(now, id, result);
-                }
-                Report::Event(event) => self.event_in(now, event),
-                Report::Usage(_) | Report::UsageRestored(_) | Report::Stopped(_) => {}
-            }
-            self.take_outputs();
-        }
-        self.n4.prefer_seids(self.n4_io.share_of(thread));
-        let mut count = 0;
-        loop {
-            if let Some(following) = sockets.peek_next() {
-                self.n4.prefetch(following, prefetch_at);
-            }
-            let Some((from, way, datagram)) = sockets.take() else { break };
-            count += 1;
-            self.n4_io.received(now, from, way, datagram, |ip| self.n4.is_smf(ip));
-            self.n4.datagram(now, from, datagram);
-            self.take_outputs();
-        }
-        self.place_plans(thread, is_behind, now, exchange);
-        self.datagrams_in_packet_threads += count as u64;
-        // Before another thread has N4: the threads must know of all commands.
-        self.worker.wake();
-        self.n4_io.give_queued(sockets);
-        count
-    }
-
-    /// Executes the outputs of N4, up to one that is for the control thread. Plans are kept for [`Control::place_plans`].
-    fn take_outputs(&mut self) {
-        while let Some(output) = self.n4.poll_output() {
-            match output {
-                output if !self.pending_outputs.is_empty() => self.pending_outputs.push_back(output),
-                Output::Send { to, bytes } => self.n4_io.queue(to, bytes),
-                Output::Apply { id, plan } => {
-                    if let Some(plan) = self.without_routes(id, plan) {
-                        self.unplaced.plans.push((id, plan));
-                    }
-                }
-                output @ (Output::Applications(_) | Output::Notice(_)) => {
-                    self.pending_outputs.push_back(output);
-                }
-            }
-        }
-    }
-
-    /// Gives the plans of the turn to their threads, all together: what the placement needs of them is prefetched.
-    fn place_plans(&mut self, thread: usize, is_behind: bool, now: Time, exchange: &mut N4Exchange<ApplyId>) {
-        // The result of a plan that no thread can apply may cause further ones.
-        while !self.unplaced.plans.is_empty() {
-            let mut placed = mem::take(&mut self.unplaced);
-            placed.assign(&mut self.worker);
-            for (id, plan, worker) in placed.drain() {
-                match worker {
-                    Ok(worker) if worker == thread && !is_behind => exchange.plans.push_back((id, plan)),
-                    Ok(worker) => drop(self.worker.apply_at(worker, id, plan)),
-                    Err(error) => {
-                        self.applied(now, id, Err(error));
-                        self.take_outputs();
-                    }
-                }
-            }
-            self.unplaced.take_memory_of(placed);
-        }
-    }
-
-    fn event_in(&mut self, now: Time, event: Event) {
-        self.paths.event(&event);
-        if matches!(event, Event::HeavyHitter { .. } | Event::ClassChange { .. }) {
-            self.log.later(LateLine::Event(event.clone()));
-        }
-        self.n4.event(now, event);
     }
 }

@@ -45,12 +45,15 @@ impl Control {
     fn apply_settings(&mut self, next: &Upf, has_other_pools: bool) {
         if has_other_pools {
             let all = self.in_force.pools(next);
-            self.networks.set_pools(all.iter());
+            for part in &mut self.parts {
+                part.networks.set_pools(all.iter());
+            }
             self.plan_routes.set_pools(all.iter());
         }
         if let Some((before, now)) = self.in_force.set_settings(next, has_other_pools) {
             let begins = before.echo.interval.is_zero() && !now.echo.interval.is_zero();
-            self.worker.set_settings(&Arc::new(now), begins, Vec::new());
+            let paths = self.parts.iter().flat_map(|part| part.plans.paths_of_others()).collect();
+            self.worker.set_settings(&Arc::new(now), begins, paths);
         }
         self.n4.set_endpoints(self.in_force.topology().endpoints());
     }

@@ -1,6 +1,7 @@
 //! Converts the configuration into the settings of N4.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU8;
 use std::sync::Arc;
 
 use causeway_dataplane::HostReachability;
@@ -104,7 +105,7 @@ pub(super) fn address_pools(upf: &Upf, host: &HostReachability) -> Vec<AddressPo
     pools
 }
 
-/// N4 with this topology, and the SMFs of the configuration as association targets. Its cached responses take at most
+/// N4 with this topology, in a part for each thread that receives it, and the SMFs of the configuration as association targets. Its cached responses take at most
 /// so many octets.
 pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let start = given.clock.anchor();
@@ -115,7 +116,9 @@ pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let recovery = WallClock::default().at(start).to_ntp();
     let recovery = given.chain.as_ref().map_or(recovery, |chain| chain.identity.recovery);
     config.address_pools = address_pools(&given.upf, &given.topology.host);
-    let mut n4 = N4::new(config, given.capabilities, given.topology.endpoints(), recovery);
+    let parts = u8::try_from(given.n4.len()).ok().and_then(NonZeroU8::new).unwrap_or(NonZeroU8::MIN);
+    let endpoints = given.topology.endpoints();
+    let mut n4 = N4::in_parts(config, given.capabilities, endpoints, recovery, parts);
     if let Some(chain) = &given.chain {
         n4.number_from(WallClock::default().at(start).to_ntp(), chain.head.epoch);
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use arrayvec::ArrayVec;
@@ -124,15 +124,6 @@ impl Ways {
 
 /// Sockets that a thread shares with the control thread, which reads them while N4 is left to it.
 pub(crate) type SharedSockets = Arc<Mutex<Sockets>>;
-
-/// The sockets, if no other thread has them.
-pub(super) fn try_lock(sockets: &SharedSockets) -> Option<MutexGuard<'_, Sockets>> {
-    match sockets.try_lock() {
-        Ok(sockets) => Some(sockets),
-        Err(TryLockError::Poisoned(panicked)) => Some(panicked.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
-}
 
 /// The sockets, once the other thread has ended its system call.
 pub(super) fn lock(sockets: &SharedSockets) -> MutexGuard<'_, Sockets> {

@@ -64,7 +64,7 @@ pub(super) fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
         pools: pools(n4),
         routes: n4.routes() as u64,
         messages: counters.messages().map(message).collect(),
-        establishment: establishment(counters),
+        establishment: establishment(&counters),
         reports_sent: report(MessageType::SessionReportRequest, Direction::Sent, MessageResult::Ok),
         reports_accepted: report(
             MessageType::SessionReportResponse,
@@ -162,7 +162,7 @@ fn part(n4: &N4, from: u64, most: usize, filter: &SessionFilter) -> SessionPart 
     let (mut next, mut sessions) = (from, Vec::new());
     while next < last && sessions.len() < most {
         let index = u32::try_from(next).unwrap_or(u32::MAX);
-        let admitted = n4.sessions_in(index..index.saturating_add(1)).filter(|view| filter.admits(view));
+        let admitted = n4.session_at(index).filter(|view| filter.admits(view));
         sessions.extend(admitted.map(|view| session(&view, n4.wall_clock())));
         next += 1;
     }

@@ -139,7 +139,7 @@ impl Daemon {
         abilities.check(&config.upf)?;
         let schedules: Vec<Schedule> = setups.iter().map(|setup| setup.schedule).collect();
         let identity = N4Identity { node: node_id(config, &pfcp), advertised, secret };
-        let shared = Arc::new(SharedControl::new());
+        let shared = Arc::new(SharedControl::new(n4.threads()));
         let n4 = n4.into_threads(&config.upf, &mut setups, (&shared, clock))?;
         let worker = WorkerHandle::spawn_all(setups, clock, &topology, config.upf.max_sessions as usize)?;
         announce::data_plane(config, &abilities.capabilities(), &schedules);

@@ -32,6 +32,11 @@ impl OpenN4 {
         Ok(Self { sockets: open::n4_sockets(upf, receivers)?, ports: open::n4_ports(&upf.pfcp)? })
     }
 
+    /// The number of threads that receive.
+    pub(super) fn threads(&self) -> usize {
+        self.sockets.len()
+    }
+
     /// The N4 addresses of the UPF.
     ///
     /// # Errors

@@ -1,6 +1,5 @@
 //! The control plane's handle of the packet threads: what concerns all of them, and the plans of one part of N4 ([`PlanQueue`]).
 
-use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +7,7 @@ use std::task;
 use std::{io, mem};
 
 use causeway_dataplane::{
-    ApplyError, EchoConfig, GtpuPath, HeavyHitterSettings, HostReachability, Plan, Settings, Topology,
+    EchoConfig, GtpuPath, HeavyHitterSettings, HostReachability, Plan, Settings, Topology,
 };
 use causeway_model::Applications;
 use causeway_ports::Waker;
@@ -150,26 +149,6 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         self.plans.apply(key, plan)
     }
 
-    /// As [`PlanQueue::assign`].
-    pub(crate) fn assign(&mut self, plans: &[(K, Plan)], threads: &mut Vec<Result<usize, ApplyError>>) {
-        self.plans.assign(plans, threads);
-    }
-
-    /// As [`PlanQueue::expect`].
-    pub(crate) fn expect(&self, reports: &VecDeque<Report<K>>) {
-        self.plans.expect(reports);
-    }
-
-    /// As [`PlanQueue::apply_at`].
-    pub(crate) fn apply_at(&mut self, worker: usize, key: K, plan: Plan) -> bool {
-        self.plans.apply_at(worker, key, plan)
-    }
-
-    /// As [`PlanQueue::completed`].
-    pub(crate) fn completed(&mut self, key: K, is_applied: bool) {
-        self.plans.completed(key, is_applied);
-    }
-
     /// Wakes each thread, also if no command is queued.
     pub(crate) fn wakers(&self) -> Vec<task::Waker> {
         self.threads.iter().map(PacketThread::waker).collect()
@@ -181,19 +160,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         self.reports.take()
     }
 
-    /// The next report of the control side in place of a thread.
-    pub(crate) fn own_report(&mut self) -> Option<Report<K>> {
-        self.plans.own_report()
-    }
-
-    /// An event of the threads was handled.
-    pub(crate) fn event_handled(&self) {
-        self.awaited.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Reports of the threads are on their way that later ones have to wait for.
-    pub(crate) fn has_awaited(&self) -> bool {
-        self.awaited.load(Ordering::Relaxed) > 0
+    /// The number of reports of the threads on their way that later ones have to wait for.
+    pub(crate) fn awaited(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.awaited)
     }
 
     /// Queues the applications to detect until [`WorkerHandle::wake`] is called.
@@ -304,11 +273,11 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// The report of a message from a thread.
+    /// The report of a message from a thread. Later ones of N4 in the threads wait until this is called.
     pub(crate) fn handle_message(&mut self, message: WorkerMessage<K>) -> Option<Report<K>> {
         match message {
             WorkerMessage::Report(Report::Applied(key, result)) => {
-                self.completed(key, result.is_ok());
+                self.plans.completed(key, result.is_ok());
                 if self.has_n4 {
                     self.awaited.fetch_sub(1, Ordering::Relaxed);
                 }
@@ -318,6 +287,10 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 self.last = mem::take(&mut self.last).with(&last);
                 self.running = self.running.saturating_sub(1);
                 (self.running == 0).then(|| Report::Stopped(Ok(Box::new(self.last.clone()))))
+            }
+            WorkerMessage::Report(Report::Event(event)) => {
+                self.awaited.fetch_sub(1, Ordering::Relaxed);
+                Some(Report::Event(event))
             }
             WorkerMessage::Report(other) => Some(other),
             WorkerMessage::Panicked => {

@@ -11,11 +11,14 @@ use super::notifier::Notifier;
 
 /// N4, whose sockets a packet thread waits for. `K` identifies a plan.
 pub trait N4Work<K>: Send {
-    /// The sockets to wait for; none while N4 has to wait for another thread, which then notifies this one.
+    /// The sockets to wait for; none while N4 has to wait for the control thread, which then notifies this one.
     fn sockets(&self) -> &[OwnedFd];
 
+    /// Other threads have received datagrams for this one.
+    fn has_datagrams(&self) -> bool;
+
     /// Gives N4 the reports of this thread, then, if it `receives`, what has arrived at its sockets. Takes the plans for its sessions, and sends.
-    /// Waits for other packet threads alone, and not for long.
+    /// Waits for no other thread.
     fn turn(&mut self, exchange: &mut N4Exchange<K>, receives: bool) -> N4Result;
 }
 
@@ -24,8 +27,6 @@ pub trait N4Work<K>: Send {
 pub enum N4Result {
     /// N4 has the reports; whether anything had arrived.
     Done(bool),
-    /// Another packet thread has N4. It notifies this one.
-    Busy,
     /// N4 is for the control thread, and so are the reports. It notifies this thread.
     Left,
 }

@@ -188,7 +188,9 @@ impl PacketLoop {
     ) -> Result<(), End> {
         let sockets = n4.as_ref().map(|n4| n4.sockets()).unwrap_or_default();
         let is_n4_left = sockets.is_empty();
-        let has_work = reports.n4.as_ref().is_some_and(N4Exchange::has_work) && !is_n4_left;
+        let has_datagrams = n4.as_ref().is_some_and(|n4| n4.has_datagrams());
+        let has_reports = reports.n4.as_ref().is_some_and(N4Exchange::has_work) && !is_n4_left;
+        let has_work = has_datagrams || has_reports;
         let ready = if self.busy_poll { None } else { Some(self.wait(sockets, has_work)?) };
         self.notifier.heartbeat().set_activity(Activity::Packets);
         self.has_packets = false;
@@ -208,7 +210,7 @@ impl PacketLoop {
         self.finish(reports, in_flight)?;
         if let Some(n4) = n4 {
             self.notifier.heartbeat().set_activity(Activity::N4Sockets);
-            let receives = ready.is_none_or(|ready| ready.others || is_n4_left);
+            let receives = ready.is_none_or(|ready| ready.others || is_n4_left) || n4.has_datagrams();
             self.serve_n4(&mut **n4, receives, (commands, &mut *reports), in_flight)?;
         }
         self.turns.count(self.has_packets);
@@ -286,7 +288,6 @@ impl PacketLoop {
             if receives || !exchange.reports.is_empty() {
                 match n4.turn(exchange, receives) {
                     N4Result::Done(has_received) => self.has_packets |= has_received,
-                    N4Result::Busy => break,
                     N4Result::Left => return reports.leave_to_control_thread(),
                 }
             }
@@ -429,7 +430,7 @@ impl PacketLoop {
         self.context.data_plane().advance(now);
         while let Some(event) = self.context.data_plane().poll_event() {
             self.flush_results(reports, done)?;
-            reports.send_before_plan(event)?;
+            reports.send(Report::Event(event))?;
         }
         match in_flight.submit(self.context.data_plane(), now, key, plan) {
             Poll::Ready(applied) => done.push(applied),

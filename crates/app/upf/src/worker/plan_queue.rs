@@ -249,7 +249,7 @@ mod tests {
     }
 
     // Input:  a placement for one session, and two queues; a session of each.
-    // Output: the second queue has the report that there is no room; no thread has that plan.
+    // Output: the second queue has the report that the limit is reached; no thread has that plan.
     #[test]
     fn a_plan_that_no_thread_can_apply_is_reported_to_its_queue() {
         let (senders, receivers) = threads(2);

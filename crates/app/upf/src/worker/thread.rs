@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::{io, mem, task};
 
-use causeway_dataplane::{Event, Explanation, GtpuPath, Ingress, PathState, SessionState, SwitchState};
+use causeway_dataplane::{Explanation, GtpuPath, Ingress, PathState, SessionState, SwitchState};
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
@@ -67,31 +67,19 @@ impl<K> Reports<K> {
         Self { messages, awaited: Arc::default(), n4: None }
     }
 
-    /// Reports: to N4 in this thread, if it is a result or comes after one, otherwise to the control thread.
+    /// Reports: to N4 in this thread, if it is a result or an event or comes after one, otherwise to the control thread.
     ///
     /// # Errors
     /// The control plane has ended.
     pub(super) fn send(&mut self, report: Report<K>) -> Result<(), End> {
         match &mut self.n4 {
-            Some(n4) if matches!(report, Report::Applied(..)) || !n4.reports.is_empty() => {
+            Some(n4)
+                if matches!(report, Report::Applied(..) | Report::Event(_)) || !n4.reports.is_empty() =>
+            {
                 n4.reports.push_back(report);
                 Ok(())
             }
             _ => self.pass_on(report),
-        }
-    }
-
-    /// Reports an event that comes before a plan.
-    ///
-    /// # Errors
-    /// As for [`Reports::send`].
-    pub(super) fn send_before_plan(&mut self, event: Event) -> Result<(), End> {
-        match &mut self.n4 {
-            Some(n4) => {
-                n4.reports.push_back(Report::Event(event));
-                Ok(())
-            }
-            None => self.pass_on(Report::Event(event)),
         }
     }
 

@@ -316,6 +316,37 @@ fn a_session_stays_with_the_thread_of_its_establishment() {
     }
 }
 
+// Input:  establishments whose IEs come in another order, so that the kernel does not see their CP F-SEID, at three packet threads; each twice.
+// Output: each gets a SEID of the thread of its CP F-SEID, and its repetition the same response: the thread that receives one gives it to that thread.
+#[test]
+fn a_thread_gives_another_one_what_is_for_it() {
+    let (threads, smf) = Threads::accelerated(3);
+    let before = accelerated(&threads.running);
+    for number in 0..48_u32 {
+        let cp = FSeid { seid: Seid(0x7000 + u64::from(number)), addr: DualIp::from(smf.local().ip()) };
+        let request = smf.request_for(cp, Ipv4Addr::new(10, 45, 7, 1 + number as u8));
+        let mut octets = Vec::new();
+        Message::from(request).encode(Some(Seid(0)), 0x4000 + number, &mut octets).unwrap();
+        let mut ies: Vec<_> = RawIes::new(&octets[16..]).map(Result::unwrap).collect();
+        ies.rotate_left(1);
+        let mut turned = octets[..16].to_vec();
+        ies.iter().for_each(|ie| ie.write(&mut turned));
+        smf.send_raw(&turned);
+        let response = smf.receive();
+        let Message::SessionEstablishmentResponse(established) = decode(&response).1 else {
+            panic!("{response:?}")
+        };
+        assert_eq!(established.cause, Cause::RequestAccepted);
+        let thread = pfcp_socket_of(established.up_f_seid.unwrap().seid.0, 3);
+        assert_eq!(thread, pfcp_socket_of_new(cp.seid.0, 3));
+        smf.send_raw(&turned);
+        assert_eq!(smf.receive(), response);
+    }
+    // The control thread handles what comes during its turns.
+    let counted = accelerated(&threads.running) - before;
+    assert!((1.0..=96.0).contains(&counted), "{counted}");
+}
+
 // Input:  sessions of several packet threads, of two SMFs; for each a handover and, without waiting for its response, the deletion, many in flight;
 //         packets for the UEs beside.
 // Output: all requests are accepted, those of a session in their order; no session is left.

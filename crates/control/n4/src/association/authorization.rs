@@ -133,7 +133,7 @@ impl Associations {
     pub(crate) fn eviction_candidate(&self) -> Option<AssociationId> {
         let answers = |it: &Association| it.is_proven && it.path_up;
         let may_go =
-            |it: &&Association| it.sessions == 0 && it.claim.is_none() && (!answers(it) || it.of_host > 1);
+            |it: &&Association| it.sessions() == 0 && it.claim.is_none() && (!answers(it) || it.of_host > 1);
         let rank = |it: &Association| (answers(it), Reverse(it.of_host), it.since, it.id);
         let mut first: Option<&Association> = None;
         // This runs for each setup while the limit is reached.

@@ -141,6 +141,16 @@ impl Associations {
         }
     }
 
+    /// A part receives a message from this address, and no path is up that was down. `false`: nothing is noted, since that
+    /// concerns the node.
+    pub(crate) fn hear(&self, now: Time, from: SocketAddr, part: usize) -> bool {
+        let Some(association) = self.identify(from).and_then(|id| self.get(id)) else { return true };
+        if association.path_up {
+            association.counts.hear(part, now);
+        }
+        association.path_up
+    }
+
     /// A message was received from this address.
     pub(crate) fn on_message_from(&mut self, now: Time, from: SocketAddr, out: &mut Outputs) {
         if let Some(id) = self.identify(from) {
@@ -150,7 +160,7 @@ impl Associations {
 
     fn path_is_up(&mut self, now: Time, id: AssociationId, out: &mut Outputs) {
         let Some(association) = self.get_mut(id) else { return };
-        association.last_received = Some(now);
+        association.counts.hear(0, now);
         if !std::mem::replace(&mut association.path_up, true) {
             association.path_up_since = now;
             let notice = Notice::PathUp { node: association.node.clone(), peer: association.peer };

@@ -2,6 +2,7 @@
 
 mod authorization;
 mod contact;
+mod counts;
 mod heartbeat;
 mod record;
 mod recovery;

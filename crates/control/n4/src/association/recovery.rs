@@ -137,27 +137,36 @@ impl Associations {
         out: &mut Outputs,
     ) {
         let SentTimeStamp { entity, from, recovery } = stamp;
-        let Some(association) = self.get_mut(id) else { return };
+        let is_news = self.is_news(id, stamp);
+        let Some(association) = self.get_mut(id).filter(|_| is_news) else { return };
         let is_main = association.source.ip() == entity;
-        let known =
-            if is_main { Some(association.recovery) } else { association.entities.get(&entity).copied() };
-        if known.is_some_and(|known| !is_later(recovery, known)) {
-            return;
-        }
         if let Some(claim) = &mut association.claim {
-            claim.has_moved |= claim.entity == entity && claim.recovery != recovery;
+            claim.has_moved = true;
             return;
         }
-        let clock = &association.clock;
-        if is_main && (clock.is_broken || clock.changed.is_some()) {
-            return;
-        }
-        if is_main && clock.unconfirmed.is_some_and(|before| before != recovery) {
+        if is_main && association.clock.unconfirmed.is_some_and(|before| before != recovery) {
             return self.mark_clock_unstable(id, out);
         }
         let to = if is_main { association.peer } else { SocketAddr::new(from.ip(), association.peer.port()) };
         self.record_claim(id, entity, recovery, ClaimKind::Restart, transactions);
         self.send_recovery_check(now, id, entity, to, transactions, out);
+    }
+
+    /// Whether [`Associations::on_recovery_time_stamp`] may do something.
+    pub(crate) fn is_news(&self, id: AssociationId, stamp: SentTimeStamp) -> bool {
+        let Some(association) = self.get(id) else { return false };
+        let is_main = association.source.ip() == stamp.entity;
+        let of_entity = association.entities.get(&stamp.entity).copied();
+        let known = if is_main { Some(association.recovery) } else { of_entity };
+        if known.is_some_and(|known| !is_later(stamp.recovery, known)) {
+            return false;
+        }
+        match &association.claim {
+            Some(claim) => {
+                claim.entity == stamp.entity && claim.recovery != stamp.recovery && !claim.has_moved
+            }
+            None => !is_main || !association.clock.is_broken && association.clock.changed.is_none(),
+        }
     }
 
     fn record_claim(
@@ -183,7 +192,7 @@ impl Associations {
         let association = self.get_mut(id);
         if let Some(association) = association {
             if before.is_none() && begun.is_none() {
-                association.sessions_since_restart = 0;
+                association.counts.restart();
             }
             association.claim = Some(RecoveryClaim { recovery, entity, epoch, has_moved: false, what });
         }
@@ -391,7 +400,7 @@ impl Associations {
         match association.clock.changed {
             None => {
                 let epoch = epoch.or(association.clock.epoch_of(recovery)).unwrap_or_else(|| {
-                    association.sessions_since_restart = 0;
+                    association.counts.restart();
                     transactions.begin_epoch(&association.addresses)
                 });
                 association.clock.changed = Some((recovery, now, epoch));

@@ -61,7 +61,7 @@ impl Associations {
         let deadline = now + self.config.release_period;
         let Some(association) = self.get_mut(id) else { return };
         let ReleaseState::Reporting(until) = association.release else { return };
-        if association.sessions > 0 {
+        if association.sessions() > 0 {
             return;
         }
         association.release = ReleaseState::Announced(until.map_or(deadline, |until| until.min(deadline)));
@@ -71,6 +71,11 @@ impl Associations {
             ..AssociationUpdateRequest::new(NodeId::from(&self.config.node))
         };
         transactions.request(now, peer, &request.into(), Purpose::GracefulRelease(id), out);
+    }
+
+    /// The release of an association waits for the end of its sessions.
+    pub(crate) fn awaits_end_of_sessions(&self, id: AssociationId) -> bool {
+        self.get(id).is_some_and(|it| matches!(it.release, ReleaseState::Reporting(_)))
     }
 
     /// The association ends: nothing is announced about its release any more.

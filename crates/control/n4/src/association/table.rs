@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use causeway_pfcp::{AssociationUpdateRequest, CpFeatures, UpFeatures};
 use causeway_types::{NodeId, NtpSeconds, Time};
 
 use super::contact::{Contact, addresses, alternatives};
+use super::counts::Counts;
 use super::targets::Targets;
 use super::{RecoveryClaim, RecoveryClock, ReleaseState};
 use crate::left_out::LeftOut;
@@ -49,7 +50,7 @@ pub(crate) struct Association {
     /// The Recovery Time Stamps of its other PFCP entities.
     pub(super) entities: BTreeMap<IpAddr, NtpSeconds>,
     /// The load and overload last sent to it.
-    pub(super) sent_load: SentLoad,
+    sent_load: Mutex<SentLoad>,
     /// The state of its release.
     pub(super) release: ReleaseState,
     /// When the association began.
@@ -58,14 +59,13 @@ pub(crate) struct Association {
     pub(super) path_up: bool,
     /// Since when its path has been up without interruption.
     pub(super) path_up_since: Time,
-    /// When the last message was received from it.
-    pub(super) last_received: Option<Time>,
     /// When the next heartbeat is due; `None` while one is in flight, or when heartbeats are off.
     pub(super) heartbeat_due: Option<Time>,
     /// The UPF requested the release of the association.
     pub(super) releasing: bool,
-    /// The number of its sessions, including those being established, without those marked for removal.
-    pub(super) sessions: usize,
+    /// Its sessions, including those being established, without those marked for removal; and when the last message was
+    /// received from it.
+    pub(super) counts: Counts,
     /// It rejects Downlink Data Reports with a Paging Policy Indication value.
     pub(super) refuses_paging_policy: bool,
     /// The IEs left out of messages to it, since it responds only to messages without them.
@@ -74,8 +74,6 @@ pub(crate) struct Association {
     pub(super) claim: Option<RecoveryClaim>,
     /// Its Recovery Time Stamps.
     pub(super) clock: RecoveryClock,
-    /// The number of sessions established since a claimed restart.
-    pub(super) sessions_since_restart: usize,
     /// It has responded to a heartbeat.
     pub(super) is_proven: bool,
 }
@@ -88,7 +86,7 @@ impl Association {
         (self.alternatives, self.cp_features, self.smf_set) = (alternatives, cp_features, smf_set);
         (self.since, self.path_up, self.releasing) = (now, true, false);
         self.entities.clear();
-        self.sent_load = SentLoad::default();
+        self.sent_load = Mutex::default();
         self.release = ReleaseState::None;
         (self.refuses_paging_policy, self.left_out) = (false, LeftOut::NONE);
         self.path_up_since = now;
@@ -165,13 +163,13 @@ impl Association {
     }
 
     /// The number of its sessions, including those being established, without those marked for removal.
-    pub(crate) const fn sessions(&self) -> usize {
-        self.sessions
+    pub(crate) fn sessions(&self) -> usize {
+        self.counts.sessions()
     }
 
     /// Sessions were established since its last claimed restart.
-    pub(crate) const fn has_new_sessions(&self) -> bool {
-        self.sessions_since_restart > 0
+    pub(crate) fn has_new_sessions(&self) -> bool {
+        self.counts.since_restart() > 0
     }
 
     /// The IEs left out of messages to it.
@@ -209,7 +207,7 @@ impl Association {
     pub(crate) fn is_silent(&self, since: Time) -> bool {
         self.path_up
             && self.path_up_since <= since
-            && self.last_received.is_some_and(|last_received| last_received > since)
+            && self.counts.last_received().is_some_and(|last_received| last_received > since)
     }
 
     /// It is being released and accepts no new sessions.
@@ -227,6 +225,8 @@ impl Association {
 #[derive(Debug)]
 pub(crate) struct Associations {
     last_id: u64,
+    /// The number of parts that the sessions are in.
+    parts: usize,
     /// Ordered by id; ids only grow.
     all: Vec<Association>,
     by_node: BTreeMap<NodeId, AssociationId>,
@@ -260,9 +260,10 @@ pub(super) fn is_same_node(canonical: &NodeId, node: &NodeId) -> bool {
 
 impl Associations {
     /// No associations of a UPF with this Recovery Time Stamp and these features.
-    pub(crate) fn new(config: Arc<Config>, recovery: NtpSeconds, features: UpFeatures) -> Self {
+    pub(crate) fn new(config: Arc<Config>, recovery: NtpSeconds, features: UpFeatures, parts: usize) -> Self {
         Self {
             last_id: 0,
+            parts,
             all: Vec::new(),
             by_node: BTreeMap::new(),
             leaves_out: false,
@@ -292,20 +293,18 @@ impl Associations {
             smf_set,
             recovery,
             entities: BTreeMap::new(),
-            sent_load: SentLoad::default(),
+            sent_load: Mutex::default(),
             release: ReleaseState::None,
             since: now,
             path_up: true,
             path_up_since: now,
-            last_received: None,
             heartbeat_due: None,
             releasing: false,
-            sessions: 0,
+            counts: Counts::new(self.parts),
             refuses_paging_policy: false,
             left_out: LeftOut::NONE,
             claim: None,
             clock: RecoveryClock::default(),
-            sessions_since_restart: 0,
             is_proven: false,
         };
         self.all.push(association);
@@ -427,32 +426,25 @@ impl Associations {
         self.all.len()
     }
 
-    /// A session of the association is established.
+    /// A session of the association is established in a part.
     #[inline]
-    pub(crate) fn count_new_session(&mut self, id: AssociationId) {
-        if let Some(association) = self.get_mut(id) {
-            association.sessions += 1;
-            association.sessions_since_restart += 1;
-        }
+    pub(crate) fn count_new_session(&self, id: AssociationId, part: usize) {
+        self.get(id).into_iter().for_each(|association| association.counts.establish(part));
     }
 
     /// A session of the association has ended, or left it.
-    pub(crate) fn uncount_session(&mut self, id: AssociationId) {
-        if let Some(association) = self.get_mut(id) {
-            association.sessions -= 1;
-        }
+    pub(crate) fn uncount_session(&self, id: AssociationId, part: usize) {
+        self.get(id).into_iter().for_each(|association| association.counts.leave(part));
     }
 
     /// A session joined the association from another one.
-    pub(crate) fn count_session(&mut self, id: AssociationId) {
-        if let Some(association) = self.get_mut(id) {
-            association.sessions += 1;
-        }
+    pub(crate) fn count_session(&self, id: AssociationId, part: usize) {
+        self.get(id).into_iter().for_each(|association| association.counts.join(part));
     }
 
-    /// All sessions of the association end. Returns their number.
-    pub(crate) fn uncount_all_sessions(&mut self, id: AssociationId) -> usize {
-        self.get_mut(id).map_or(0, |association| std::mem::take(&mut association.sessions))
+    /// All sessions of the association in a part end. Returns their number.
+    pub(crate) fn uncount_all_sessions(&self, id: AssociationId, part: usize) -> usize {
+        self.get(id).map_or(0, |association| association.counts.end_all(part))
     }
 
     /// The SMF rejects reports with a paging policy. Policies are left out from now on.
@@ -465,15 +457,17 @@ impl Associations {
 
     /// The information about the load to send to an SMF now; see [`LoadControl::status`].
     pub(crate) fn load_status(
-        &mut self,
+        &self,
         now: Time,
         id: AssociationId,
         control: &mut LoadControl,
         load: u8,
         fullness: impl FnOnce() -> u8,
     ) -> LoadStatus {
-        let Some(association) = self.get_mut(id) else { return LoadStatus::default() };
-        control.status(now, association.cp_features, &mut association.sent_load, load, fullness)
+        let Some(association) = self.get(id) else { return LoadStatus::default() };
+        // A panic while it was locked ends the process.
+        let mut sent = association.sent_load.lock().unwrap_or_else(PoisonError::into_inner);
+        control.status(now, association.cp_features, &mut sent, load, fullness)
     }
 
     /// The next deadline of an association that is being released.
@@ -505,7 +499,7 @@ mod tests {
     fn table() -> Associations {
         let upf = IpAddr::from([192, 0, 2, 99]);
         let config = Config::new(NodeId::Ip(upf), upf.into());
-        Associations::new(Arc::new(config), NtpSeconds(1), UpFeatures::empty())
+        Associations::new(Arc::new(config), NtpSeconds(1), UpFeatures::empty(), 1)
     }
 
     fn contact(source: SocketAddr) -> Contact {

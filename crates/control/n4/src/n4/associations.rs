@@ -11,8 +11,10 @@ use causeway_pfcp::{
 use causeway_types::{NtpSeconds, Time};
 
 use super::N4;
+use super::purges::Purged;
 use crate::association::{AssociationId, Associations, Confirmed, Contact, PendingSetup, retained};
-use crate::session::{PendingRequests, PurgeCount, PurgeFilter, Session};
+use crate::session::{PendingRequests, PurgeFilter, Session};
+
 use crate::transaction::{RequestKey, RequestRefusal};
 use crate::{DownReason, Notice, PathFailure, RefusalReason, SetupFailure};
 
@@ -22,7 +24,7 @@ impl N4 {
     /// shutting down.
     pub fn associate(&mut self, now: Time, peer: SocketAddr) {
         if !self.is_stopping() {
-            self.associations.associate(now, peer, &mut self.transactions, &mut self.out);
+            self.node.associations.associate(now, peer, &mut self.first.transactions, &mut self.first.out);
         }
     }
 
@@ -38,15 +40,15 @@ impl N4 {
     ) {
         if self.is_stopping() {
             let refusal = RequestRefusal::new(Cause::RequestRejected, RefusalReason::ShuttingDown);
-            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+            return self.first.transactions.refuse_node(now, key, refusal, &mut self.first.out);
         }
         let node = request.node_id.to_owned();
-        if let Some(refusal) = self.associations.setup_refusal(key.from.ip(), &node) {
-            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+        if let Some(refusal) = self.node.associations.setup_refusal(key.from.ip(), &node) {
+            return self.first.transactions.refuse_node(now, key, refusal, &mut self.first.out);
         }
-        let contact = self.associations.requested_contact(key.from, &node, request);
-        let contact = self.associations.authorized_contact(&node, contact, &mut self.out);
-        let kept = match self.associations.of_node(&node) {
+        let contact = self.node.associations.requested_contact(key.from, &node, request);
+        let contact = self.node.associations.authorized_contact(&node, contact, &mut self.first.out);
+        let kept = match self.node.associations.of_node(&node) {
             Some(id) => {
                 let retained = request.session_retention_information.as_ref().map(retained);
                 match self.renew_setup(now, id, key, PendingSetup { contact, retained }) {
@@ -55,23 +57,35 @@ impl N4 {
                 }
             }
             None if !self.evict_if_full(now) => {
-                let most = self.config.limits.associations;
-                self.out.notice(Notice::AssociationFailed {
+                let most = self.node.config.limits.associations;
+                self.first.out.notice(Notice::AssociationFailed {
                     peer: key.from,
                     reason: SetupFailure::TooMany(most),
                 });
                 let refusal =
                     RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::TooManyAssociations);
-                return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+                return self.first.transactions.refuse_node(now, key, refusal, &mut self.first.out);
             }
             None => {
-                self.associations.begin(now, &node, contact, &mut self.transactions, &mut self.out);
+                self.node.associations.begin(
+                    now,
+                    &node,
+                    contact,
+                    &mut self.first.transactions,
+                    &mut self.first.out,
+                );
                 false
             }
         };
-        self.associations.accept_setup(now, key, kept, &mut self.transactions, &mut self.out);
-        if let Some(id) = self.associations.of_node(&node) {
-            self.associations.check_claim(now, id, &mut self.transactions, &mut self.out);
+        self.node.associations.accept_setup(
+            now,
+            key,
+            kept,
+            &mut self.first.transactions,
+            &mut self.first.out,
+        );
+        if let Some(id) = self.node.associations.of_node(&node) {
+            self.node.associations.check_claim(now, id, &mut self.first.transactions, &mut self.first.out);
         }
     }
 
@@ -87,12 +101,19 @@ impl N4 {
         key: RequestKey,
         new: PendingSetup,
     ) -> Option<bool> {
-        let association = self.associations.get(id)?;
+        let association = self.node.associations.get(id)?;
         let asks = new.retained.is_some();
-        let is_configured = self.associations.is_configured_at(association.node(), key.from.ip());
+        let is_configured = self.node.associations.is_configured_at(association.node(), key.from.ip());
         let some_stay = if !association.uses_address(key.from.ip()) && !is_configured {
             if association.is_path_up() {
-                self.associations.defer_moved_setup(now, id, key, new, &mut self.transactions, &mut self.out);
+                self.node.associations.defer_moved_setup(
+                    now,
+                    id,
+                    key,
+                    new,
+                    &mut self.first.transactions,
+                    &mut self.first.out,
+                );
                 return None;
             }
             self.apply_setup(now, id, new, None)
@@ -100,9 +121,10 @@ impl N4 {
             let unwanted = new.retained.filter(|kept| !kept.is_empty()).map(PurgeFilter::NotAt);
             self.renew(now, id, new.contact, None, unwanted)
         } else if association.sessions() > 0 {
-            let is_retained = |kept: &Vec<IpAddr>| kept.is_empty() || self.sessions.has_sessions_at(id, kept);
+            let has_some = |kept: &[IpAddr]| self.parts().any(|part| part.sessions.has_sessions_at(id, kept));
+            let is_retained = |kept: &Vec<IpAddr>| kept.is_empty() || has_some(kept);
             let some_stay = new.retained.as_ref().is_some_and(is_retained);
-            if let Some(new) = self.associations.defer_setup(id, new, &mut self.transactions) {
+            if let Some(new) = self.node.associations.defer_setup(id, new, &mut self.first.transactions) {
                 self.apply_setup(now, id, new, None);
             }
             some_stay
@@ -122,19 +144,32 @@ impl N4 {
     ) {
         let node = answer.node_id.to_owned();
         let contact = match Associations::answered_contact(peer, from, &node, answer) {
-            Ok(contact) => self.associations.authorized_contact(&node, contact, &mut self.out),
-            Err(reason) => return self.associations.setup_failed(now, peer, reason, &mut self.out),
+            Ok(contact) => self.node.associations.authorized_contact(&node, contact, &mut self.first.out),
+            Err(reason) => {
+                return self.node.associations.setup_failed(now, peer, reason, &mut self.first.out);
+            }
         };
-        if let Some(association) = self.associations.at_node(&node) {
+        if let Some(association) = self.node.associations.at_node(&node) {
             // The node also sent a setup, which arrived first: only a restart removes its sessions.
             let (id, has_restarted) = (association.id(), association.recovery() != contact.recovery);
             self.renew(now, id, contact, None, has_restarted.then_some(PurgeFilter::All));
         } else if self.evict_if_full(now) {
-            let id = self.associations.begin(now, &node, contact, &mut self.transactions, &mut self.out);
-            self.associations.send_first_heartbeat(now, id, &mut self.transactions, &mut self.out);
+            let id = self.node.associations.begin(
+                now,
+                &node,
+                contact,
+                &mut self.first.transactions,
+                &mut self.first.out,
+            );
+            self.node.associations.send_first_heartbeat(
+                now,
+                id,
+                &mut self.first.transactions,
+                &mut self.first.out,
+            );
         } else {
-            let reason = SetupFailure::TooMany(self.config.limits.associations);
-            self.associations.setup_failed(now, peer, reason, &mut self.out);
+            let reason = SetupFailure::TooMany(self.node.config.limits.associations);
+            self.node.associations.setup_failed(now, peer, reason, &mut self.first.out);
         }
     }
 
@@ -142,7 +177,7 @@ impl N4 {
     /// are.
     fn apply_setup(&mut self, now: Time, id: AssociationId, new: PendingSetup, epoch: Option<u32>) -> bool {
         let PendingSetup { contact, retained } = new;
-        let has_new = self.associations.get(id).is_some_and(|it| it.has_new_sessions());
+        let has_new = self.node.associations.get(id).is_some_and(|it| it.has_new_sessions());
         let unwanted = match (epoch.filter(|_| has_new), retained) {
             (Some(epoch), kept) => Some(PurgeFilter::Before { epoch, at: None, retained: kept }),
             (None, None) => Some(PurgeFilter::All),
@@ -162,48 +197,42 @@ impl N4 {
         unwanted: Option<PurgeFilter>,
     ) -> bool {
         let peer = contact.peer;
-        let Some(association) = self.associations.get(id) else { return false };
+        let Some(association) = self.node.associations.get(id) else { return false };
         let restarted = association.recovery() != contact.recovery;
         let (had, addresses) = (association.addresses().to_vec(), contact.addresses.clone());
-        let Some(association) = self.associations.renew(now, id, contact) else { return false };
+        let Some(association) = self.node.associations.renew(now, id, contact) else { return false };
         let node = association.node().clone();
         let open = if restarted { PendingRequests::Forget } else { PendingRequests::Answer };
         let before = association.sessions();
         let stays = |session: &Session| unwanted.as_ref().is_none_or(|unwanted| !unwanted.covers(session));
-        let goes_on =
-            |session: &&Session| !session.is_marked_for_removal() && !self.sessions.is_in_purge(session);
         let may_stay =
             !matches!(unwanted, Some(PurgeFilter::All | PurgeFilter::Before { retained: None, .. }));
-        let some_stay = may_stay && self.sessions.of_association(id).filter(goes_on).any(stays);
+        let some_stay = may_stay && self.parts().any(|part| part.sessions.going_on(id).any(stays));
         let purged = match unwanted {
-            None => PurgeCount::Counted(0),
-            Some(unwanted) => self.purge_sessions(now, vec![id], unwanted, open),
+            None => Purged::none(),
+            Some(unwanted) => self.purge_sessions(now, &[id], &unwanted, open),
         };
-        self.reports.forget_paths(id, &mut self.transactions);
+        self.first.reports.forget_paths(id, &mut self.first.transactions);
         if restarted && epoch.is_none() {
-            self.transactions.begin_epoch(&addresses);
+            self.first.transactions.begin_epoch(&addresses);
         }
         self.forget_unused_hosts(&had);
-        self.wake_ready_sessions(now, id);
-        self.associations.schedule_heartbeat(now, id);
-        self.associations.cancel_setup(peer, id, &mut self.transactions);
-        self.sessions.notify_purged(
-            purged,
-            Notice::AssociationRenewed { node, peer, retained: before, purged: 0 },
-            &mut self.out,
-        );
+        self.each_turn(|turn| turn.wake_ready_sessions(now, id));
+        self.node.associations.schedule_heartbeat(now, id);
+        self.node.associations.cancel_setup(peer, id, &mut self.first.transactions);
+        self.notify_purged(purged, Notice::AssociationRenewed { node, peer, retained: before, purged: 0 });
         some_stay
     }
 
     /// Evicts an association if the limit is reached.
     fn evict_if_full(&mut self, now: Time) -> bool {
-        if !self.associations.is_full() {
+        if !self.node.associations.is_full() {
             return true;
         }
-        let Some(id) = self.associations.eviction_candidate() else { return false };
-        if let Some(association) = self.associations.get(id) {
+        let Some(id) = self.node.associations.eviction_candidate() else { return false };
+        if let Some(association) = self.node.associations.get(id) {
             let (node, peer) = (association.node().clone(), association.peer());
-            self.out.notice(Notice::AssociationEvicted { node, peer });
+            self.first.out.notice(Notice::AssociationEvicted { node, peer });
         }
         self.end_association(now, id, DownReason::Evicted);
         true
@@ -218,15 +247,20 @@ impl N4 {
         id: AssociationId,
         answer: &HeartbeatResponse<'_>,
     ) {
-        let confirmed =
-            self.associations.heartbeat_answered(now, id, answer, &mut self.transactions, &mut self.out);
+        let confirmed = self.node.associations.heartbeat_answered(
+            now,
+            id,
+            answer,
+            &mut self.first.transactions,
+            &mut self.first.out,
+        );
         self.confirmed(now, id, confirmed);
     }
 
     /// The last retransmission of a heartbeat got no response.
     pub(super) fn heartbeat_unanswered(&mut self, now: Time, id: AssociationId) {
-        match self.config.on_path_failure {
-            PathFailure::Keep => self.associations.path_is_down(now, id, &mut self.out),
+        match self.node.config.on_path_failure {
+            PathFailure::Keep => self.node.associations.path_is_down(now, id, &mut self.first.out),
             PathFailure::Purge => {
                 self.hand_over_to_set(now, id, &PurgeFilter::All);
                 self.end_association(now, id, DownReason::PathFailure);
@@ -244,7 +278,13 @@ impl N4 {
             Some(Confirmed::Setup { setup, epoch, pending }) => {
                 self.apply_setup(now, id, *setup, epoch);
                 if let Some(key) = pending {
-                    self.associations.accept_setup(now, key, false, &mut self.transactions, &mut self.out);
+                    self.node.associations.accept_setup(
+                        now,
+                        key,
+                        false,
+                        &mut self.first.transactions,
+                        &mut self.first.out,
+                    );
                 }
             }
         }
@@ -260,11 +300,11 @@ impl N4 {
         (before, after): (NtpSeconds, NtpSeconds),
         epoch: Option<u32>,
     ) {
-        let Some(association) = self.associations.get(id) else { return };
+        let Some(association) = self.node.associations.get(id) else { return };
         let (node, is_set) = (association.node().clone(), association.represents_set());
         let is_main = association.source().ip() == entity;
         let are_all = is_main && !association.has_new_sessions();
-        self.reports.forget_paths(id, &mut self.transactions);
+        self.first.reports.forget_paths(id, &mut self.first.transactions);
         let (at, epoch) = ((!is_main).then_some(entity), epoch.unwrap_or(u32::MAX));
         let forgotten = match are_all {
             true => PurgeFilter::All,
@@ -274,30 +314,32 @@ impl N4 {
             self.hand_over_to_set(now, id, &forgotten);
         }
         let purged = match is_set {
-            true => PurgeCount::Counted(0),
-            false => self.purge_sessions(now, vec![id], forgotten, PendingRequests::Forget),
+            true => Purged::none(),
+            false => self.purge_sessions(now, &[id], &forgotten, PendingRequests::Forget),
         };
-        self.associations.check_graceful_release(now, id, &mut self.transactions, &mut self.out);
-        self.wake_ready_sessions(now, id);
-        self.sessions.notify_purged(
-            purged,
-            Notice::PeerRestarted { node, before, after, purged: 0 },
-            &mut self.out,
+        self.node.associations.check_graceful_release(
+            now,
+            id,
+            &mut self.first.transactions,
+            &mut self.first.out,
         );
+        self.each_turn(|turn| turn.wake_ready_sessions(now, id));
+        self.notify_purged(purged, Notice::PeerRestarted { node, before, after, purged: 0 });
         // The SMF also lost an association that the UPF initiated, and waits for a new setup.
         if is_main {
-            self.associations.set_up_again(now, id, &mut self.transactions, &mut self.out);
+            self.node.associations.set_up_again(now, id, &mut self.first.transactions, &mut self.first.out);
         }
     }
 
     /// Hands these sessions of an SMF, whose path is down or which has forgotten them, over to another SMF of the set
     /// whose path is up, if there is one.
     fn hand_over_to_set(&mut self, now: Time, id: AssociationId, which: &PurgeFilter) {
-        let Some(sibling) = self.associations.available_set_member(id) else { return };
-        let sessions = self.hand_over(now, id, sibling, which);
-        let name = |id| self.associations.get(id).map(|association| association.node().clone());
+        let Some(sibling) = self.node.associations.available_set_member(id) else { return };
+        let mut sessions = 0;
+        self.each_turn(|turn| sessions += turn.hand_over(now, id, sibling, which));
+        let name = |id| self.node.associations.get(id).map(|association| association.node().clone());
         if let (Some(from), Some(to)) = (name(id), name(sibling)) {
-            self.out.notice(Notice::SessionsHandedOver { from, to, sessions });
+            self.first.out.notice(Notice::SessionsHandedOver { from, to, sessions });
         }
     }
 }
@@ -313,14 +355,14 @@ impl N4 {
         request: &AssociationUpdateRequest<'_>,
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
-        let had = self.associations.update(id, request, &mut self.out);
+        let had = self.node.associations.update(id, request, &mut self.first.out);
         self.forget_unused_hosts(&had);
-        let config = Arc::clone(&self.config);
+        let config = Arc::clone(&self.node.config);
         let response = AssociationUpdateResponse {
-            up_function_features: Some(self.features),
+            up_function_features: Some(self.node.features),
             ..AssociationUpdateResponse::new(NodeId::from(&config.node), Cause::RequestAccepted)
         };
-        self.accept(now, key, &response.into());
+        self.turn(0).accept(now, key, &response.into());
         if request.flags.is_some_and(|flags| flags.contains(AssociationUpdateFlags::PARPS)) {
             self.begin_graceful_release(now, id);
         }
@@ -329,22 +371,27 @@ impl N4 {
     /// Ends every session of an association with reports, then announces that all usage is reported (clause 5.18.1). No
     /// effect if it has already begun.
     pub(super) fn begin_graceful_release(&mut self, now: Time, id: AssociationId) {
-        if self.associations.begin_graceful_release(id) {
-            self.release_sessions(now, id);
-            self.associations.check_graceful_release(now, id, &mut self.transactions, &mut self.out);
+        if self.node.associations.begin_graceful_release(id) {
+            self.each_turn(|turn| turn.release_sessions(now, id));
+            self.node.associations.check_graceful_release(
+                now,
+                id,
+                &mut self.first.transactions,
+                &mut self.first.out,
+            );
         }
     }
 
     /// Ends the associations that the SMF did not release in time.
     pub(super) fn expire_graceful_releases(&mut self, now: Time) {
-        for (id, reason) in self.associations.overdue_releases(now) {
+        for (id, reason) in self.node.associations.overdue_releases(now) {
             self.end_association(now, id, reason);
         }
     }
 
     /// The peer will not release the association, so it ends without it.
     pub(super) fn release_unanswered(&mut self, now: Time, id: AssociationId) {
-        self.end_association(now, id, self.associations.release_reason(id));
+        self.end_association(now, id, self.node.associations.release_reason(id));
     }
 
     /// Ends an association and removes its sessions, without reports (clause 6.2.8.2).
@@ -356,30 +403,29 @@ impl N4 {
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
         self.end_association(now, id, DownReason::Released);
-        let config = Arc::clone(&self.config);
+        let config = Arc::clone(&self.node.config);
         let node = NodeId::from(&config.node);
         let response = AssociationReleaseResponse::new(node, Cause::RequestAccepted);
-        self.accept(now, key, &response.into());
+        self.turn(0).accept(now, key, &response.into());
     }
 
     /// Ends an association: nothing more is sent to the peer, and its sessions are removed.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
-        self.associations.end_release(id);
-        let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
-        self.transactions.cancel_of(id, |_| true);
-        self.associations.lost(now, id);
-        self.reports.forget_association(id);
-        if let Some(association) = self.associations.remove(id) {
+        self.node.associations.end_release(id);
+        let purged = self.purge_sessions(now, &[id], &PurgeFilter::All, PendingRequests::Forget);
+        for part in self.parts_mut() {
+            part.transactions.cancel_of(id, |_| true);
+            part.reports.forget_association(id);
+        }
+        self.node.associations.lost(now, id);
+        if let Some(association) = self.node.associations.remove(id) {
             if let Some(key) = association.held_request() {
-                self.transactions.forget(&key);
+                self.first.transactions.forget(&key);
             }
             self.forget_unused_hosts(association.addresses());
-            self.sessions.notify_purged(
-                purged,
-                Notice::AssociationDown { node: association.node().clone(), reason, purged: 0 },
-                &mut self.out,
-            );
+            let node = association.node().clone();
+            self.notify_purged(purged, Notice::AssociationDown { node, reason, purged: 0 });
         }
         self.check_shutdown(now);
     }
@@ -387,24 +433,30 @@ impl N4 {
     /// A new restart epoch of a peer begins: cached responses of the last epoch are void, even if a request of the new
     /// epoch has the same octets.
     fn forget_answers(&mut self, id: AssociationId) {
-        self.reports.forget_paths(id, &mut self.transactions);
-        for ip in self.associations.get(id).into_iter().flat_map(|association| association.addresses()) {
-            self.transactions.forget_answers(*ip);
+        self.first.reports.forget_paths(id, &mut self.first.transactions);
+        let association = self.node.associations.get(id);
+        let addresses = association.map(|association| association.addresses().to_vec()).unwrap_or_default();
+        self.forget_answers_to(&addresses);
+    }
+
+    fn forget_answers_to(&mut self, hosts: &[IpAddr]) {
+        for part in self.parts_mut() {
+            hosts.iter().for_each(|ip| part.transactions.forget_answers(*ip));
         }
     }
 
     /// Forgets the restart epochs of those of these hosts that no peer uses any more, with their cached responses.
     fn forget_unused_hosts(&mut self, hosts: &[IpAddr]) {
-        let unused: Vec<_> = hosts.iter().copied().filter(|ip| !self.associations.knows(*ip)).collect();
-        unused.iter().for_each(|ip| self.transactions.forget_answers(*ip));
-        self.transactions.forget_epochs(&unused);
+        let unused: Vec<_> = hosts.iter().copied().filter(|ip| !self.node.associations.knows(*ip)).collect();
+        self.forget_answers_to(&unused);
+        self.first.transactions.forget_epochs(&unused);
     }
 
     /// Ends the association of a node immediately and removes its sessions, without reports. Returns the number of
     /// sessions; `None`: the node has no association.
     pub fn end(&mut self, now: Time, node: &causeway_types::NodeId) -> Option<usize> {
-        let id = self.associations.of_node(node)?;
-        let sessions = self.associations.get(id)?.sessions();
+        let id = self.node.associations.of_node(node)?;
+        let sessions = self.node.associations.get(id)?.sessions();
         self.end_association(now, id, DownReason::Operator);
         Some(sessions)
     }
@@ -413,9 +465,14 @@ impl N4 {
     /// from now on. If the SMF does not release it within [`crate::Config::release_period`], the association ends
     /// without it. `false`: the node has no association.
     pub fn release(&mut self, now: Time, node: &causeway_types::NodeId) -> bool {
-        let Some(id) = self.associations.of_node(node) else { return false };
-        if self.associations.begin_operator_release(now, id) {
-            self.associations.request_release(now, id, &mut self.transactions, &mut self.out);
+        let Some(id) = self.node.associations.of_node(node) else { return false };
+        if self.node.associations.begin_operator_release(now, id) {
+            self.node.associations.request_release(
+                now,
+                id,
+                &mut self.first.transactions,
+                &mut self.first.out,
+            );
         }
         true
     }
@@ -428,6 +485,12 @@ impl N4 {
         key: RequestKey,
         node: &NodeId<'_>,
     ) -> Option<AssociationId> {
-        self.associations.named(now, key, &node.to_owned(), &mut self.transactions, &mut self.out)
+        self.node.associations.named(
+            now,
+            key,
+            &node.to_owned(),
+            &mut self.first.transactions,
+            &mut self.first.out,
+        )
     }
 }

@@ -45,32 +45,35 @@ impl N4 {
     /// Only the SMF that provisioned PFDs, or another one of its set, may change or remove them while it has an
     /// association.
     pub(crate) fn pfd_management(&mut self, now: Time, key: RequestKey, request: &PfdManagementRequest<'_>) {
-        if !self.sessions.takes_pfds() {
+        if !self.first.sessions.takes_pfds() {
             let refusal =
                 RequestRefusal::new(Cause::ServiceNotSupported, RefusalReason::NoApplicationDetection);
-            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+            return self.first.transactions.refuse_node(now, key, refusal, &mut self.first.out);
         }
         let owner = match self.pfd_owner(key, request) {
             Ok(owner) => owner,
-            Err(refusal) => return self.transactions.refuse_node(now, key, refusal, &mut self.out),
+            Err(refusal) => {
+                return self.first.transactions.refuse_node(now, key, refusal, &mut self.first.out);
+            }
         };
         let is_others = |id: &ApplicationId| {
             self.pfds.owners.get(id).is_some_and(|other| *other != owner && self.has_association(other))
         };
-        let applications = match manage_pfds(self.sessions.applications(), request, is_others) {
+        let applications = match manage_pfds(self.first.sessions.applications(), request, is_others) {
             Ok(applications) => applications,
             Err(reason) => {
-                return self.transactions.refuse_node(
+                return self.first.transactions.refuse_node(
                     now,
                     key,
                     Rejection::from(reason).into(),
-                    &mut self.out,
+                    &mut self.first.out,
                 );
             }
         };
         let octets = applications.octets();
-        if let Err(refusal) = self.memory.check_pfds(self.sessions.needed(), octets, &mut self.out) {
-            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+        let needed = self.needed();
+        if let Err(refusal) = self.node.memory.check_pfds(needed, octets) {
+            return self.first.transactions.refuse_node(now, key, refusal, &mut self.first.out);
         }
         for group in request.application_ids_pfds.iter() {
             let id = ApplicationId::new(group.application_id.0);
@@ -79,11 +82,10 @@ impl N4 {
             }
         }
         self.pfds.owners.retain(|id, _| applications.knows(id));
-        self.memory.set_pfds(octets);
-        self.sessions.set_applications(Arc::new(applications));
-        self.send_applications();
+        self.node.memory.set_pfds(octets);
+        self.provision(applications);
         let response = PfdManagementResponse::new(Cause::RequestAccepted);
-        self.accept(now, key, &response.into());
+        self.turn(0).accept(now, key, &response.into());
     }
 
     /// The sender of a request: the node that it names, or the only one of its host.
@@ -95,9 +97,9 @@ impl N4 {
         let named = request
             .node_id
             .as_ref()
-            .map(|node| self.associations.authorized_association(key, &node.to_owned()));
-        let id = named.transpose()?.or_else(|| self.associations.identify(key.from));
-        let association = id.and_then(|id| self.associations.get(id));
+            .map(|node| self.node.associations.authorized_association(key, &node.to_owned()));
+        let id = named.transpose()?.or_else(|| self.node.associations.identify(key.from));
+        let association = id.and_then(|id| self.node.associations.get(id));
         Ok(match association.map(|it| (it.smf_set().map(str::to_owned), it.node())) {
             Some((Some(set), _)) => PfdOwner::Set(set),
             Some((None, node)) => PfdOwner::Node(canonical(node)),
@@ -108,14 +110,23 @@ impl N4 {
     /// The owner has an association.
     fn has_association(&self, owner: &PfdOwner) -> bool {
         match owner {
-            PfdOwner::Set(set) => self.associations.iter().any(|it| it.smf_set() == Some(set)),
-            PfdOwner::Node(node) => self.associations.of_node(node).is_some(),
-            PfdOwner::Host(ip) => self.associations.knows(*ip),
+            PfdOwner::Set(set) => self.node.associations.iter().any(|it| it.smf_set() == Some(set)),
+            PfdOwner::Node(node) => self.node.associations.of_node(node).is_some(),
+            PfdOwner::Host(ip) => self.node.associations.knows(*ip),
         }
+    }
+
+    /// Rules may refer to these applications from now on, and the data plane detects them.
+    pub(super) fn provision(&mut self, applications: Applications) {
+        let applications = Arc::new(applications);
+        for part in self.parts_mut() {
+            part.sessions.set_applications(Arc::clone(&applications));
+        }
+        self.send_applications();
     }
 
     /// Notifies the data plane of the current applications.
     pub(crate) fn send_applications(&mut self) {
-        self.out.push(Output::Applications(Arc::clone(self.sessions.applications())));
+        self.first.out.push(Output::Applications(Arc::clone(self.first.sessions.applications())));
     }
 }

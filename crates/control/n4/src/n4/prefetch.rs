@@ -1,53 +1,37 @@
-//! Prefetch of the state of the next request while the current one is handled.
+//! The memory of the session tables.
 
 use std::ops::Range;
 
 use causeway_collections::{PrefaultFn, Release};
-use causeway_pfcp::MessageType;
-use causeway_types::Seid;
 
 use super::N4;
-
-/// The length of a header with SEID, and the offset of the SEID.
-const HEADER: usize = 16;
-const SEID: usize = 4;
 
 impl N4 {
     /// Uses `prepare` on memory of the session tables before its first use, for example to have the system map large
     /// pages, or on another thread. Call it before the first session.
-    pub const fn prepare_memory_with(&mut self, prepare: PrefaultFn) {
-        self.sessions.prepare_with(prepare);
+    pub fn prepare_memory_with(&mut self, prepare: PrefaultFn) {
+        self.parts_mut().for_each(|part| part.sessions.prepare_with(prepare));
     }
 
     /// Releases unused memory of the session tables to the system with `R`, a little at each [`N4::timer`]. Call it
     /// before the first session.
     pub fn release_memory_with<R: Release>(&mut self) {
-        self.sessions.release_with::<R>();
+        self.parts_mut().for_each(|part| part.sessions.release_with::<R>());
     }
 
     /// The memory of the session tables, which has random access.
     pub fn tables(&self) -> impl Iterator<Item = Range<*const u8>> {
-        self.sessions.tables()
+        self.parts().flat_map(|part| part.sessions.tables())
     }
 
-    /// Calls `fetch` with the addresses that a datagram will need, one for each cache line, so that the caller can
-    /// prefetch them. It changes no state; a wrong prediction is harmless.
-    ///
-    /// With very many sessions a request waits for memory most of the time. Call this with the next received datagram
-    /// before [`N4::datagram`] with the current one.
+    /// As [`Part::prefetch`](crate::Part::prefetch), of the part with the session.
     pub fn prefetch(&self, following: &[u8], fetch: impl Fn(*const u8)) {
-        let Some((header, body)) = following.split_first_chunk::<HEADER>() else { return };
-        match MessageType::from_code(header[1]) {
-            Some(MessageType::SessionEstablishmentRequest) => {
-                if let Some(cp) = self.sessions.peek_cp_f_seid(body) {
-                    self.sessions.prefetch_new(&cp, fetch);
-                }
-            }
-            Some(MessageType::SessionModificationRequest | MessageType::SessionDeletionRequest) => {
-                let seid = header[SEID..].first_chunk().copied().map_or(0, u64::from_be_bytes);
-                self.sessions.prefetch(Seid(seid), fetch);
-            }
-            _ => {}
+        let part = match self.further.is_empty() {
+            true => 0,
+            false => self.part_of_datagram(following),
+        };
+        if let Some(part) = self.parts().nth(part) {
+            part.prefetch(following, fetch);
         }
     }
 }

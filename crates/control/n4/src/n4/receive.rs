@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 
 use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{Cause, Header, HeaderError, Message, MessageType};
-use causeway_types::{Seid, Time};
+use causeway_types::Time;
 
-use crate::session::Session;
-use crate::transaction::Purpose;
-use crate::transaction::RequestRefusal;
-use crate::transaction::{RequestKey, RequestState};
+use crate::part::cause_of;
+use crate::transaction::{Purpose, RequestKey, RequestRefusal};
 use crate::{DiscardReason, MessageResult, N4, Notice, RefusalReason};
 
 /// The S flag of a header, and the offset of the sequence number with and without SEID.
@@ -24,7 +22,11 @@ impl N4 {
     /// message of a datagram from an unassociated peer is handled: the peer cannot know that the UPF supports more, and
     /// a datagram has capacity for thousands.
     pub fn datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
-        self.sessions.set_time(now);
+        self.messages(now, from, bytes);
+        self.settle(now);
+    }
+
+    fn messages(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
         let mut rest = bytes;
         loop {
             match Header::decode(rest) {
@@ -33,7 +35,7 @@ impl N4 {
                     let is_of_session = !next.is_empty() && self.is_of_session(from, &header);
                     self.message(now, from, header, body);
                     rest = next;
-                    if !rest.is_empty() && !is_of_session && !self.associations.knows(from.ip()) {
+                    if !rest.is_empty() && !is_of_session && !self.node.associations.knows(from.ip()) {
                         return self.drop_remaining_messages(from);
                     }
                 }
@@ -46,24 +48,24 @@ impl N4 {
     }
 
     /// The message is about a session for which its sender is authorized.
-    fn is_of_session(&self, from: SocketAddr, header: &Header) -> bool {
+    fn is_of_session(&mut self, from: SocketAddr, header: &Header) -> bool {
         MessageType::from_code(header.message_type).is_some_and(|message| {
             let key = RequestKey::new(from, message, header, &[]);
-            self.session_of(&key, header).is_some()
+            self.turn_of_seid(header.seid.unwrap_or_default()).session_of(&key, header).is_some()
         })
     }
 
     fn drop_remaining_messages(&mut self, from: SocketAddr) {
-        self.out.received(None, MessageResult::Unexpected);
-        self.out.notice(Notice::Discarded { from, reason: DiscardReason::Bundled });
+        self.first.out.received(None, MessageResult::Unexpected);
+        self.first.out.notice(Notice::Discarded { from, reason: DiscardReason::Bundled });
     }
 
     fn message(&mut self, now: Time, from: SocketAddr, header: Header, body: &[u8]) {
         match MessageType::from_code(header.message_type) {
             None => {
-                self.out.received(None, MessageResult::UnknownType);
+                self.first.out.received(None, MessageResult::UnknownType);
                 let reason = DiscardReason::UnknownType(header.message_type);
-                self.out.notice(Notice::Discarded { from, reason });
+                self.first.out.notice(Notice::Discarded { from, reason });
             }
             Some(message) if message.is_request() => self.request(now, from, header, message, body),
             Some(message) => self.response(now, from, header, message, body),
@@ -72,80 +74,65 @@ impl N4 {
 
     #[inline(always)]
     fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
-        self.associations.on_message_from(now, from, &mut self.out);
-        let mut key = RequestKey::new(from, message, &header, body);
+        self.node.associations.on_message_from(now, from, &mut self.first.out);
+        let key = RequestKey::new(from, message, &header, body);
         if message == MessageType::HeartbeatRequest {
-            return self.associations.heartbeat_request(
-                now,
-                key,
-                &header,
-                body,
-                &mut self.transactions,
-                &mut self.out,
-            );
+            let Self { node, first, .. } = self;
+            let (transactions, out) = (&mut first.transactions, &mut first.out);
+            return node.associations.heartbeat_request(now, key, &header, body, transactions, out);
         }
-        key.epoch = self.transactions.epoch(from.ip());
-        self.close_if_purged(now, &key, &header, body);
-        if self.transactions.handle_duplicate(&key, &mut self.out) {
-            return;
-        }
-        if message != MessageType::AssociationSetupRequest && !self.is_authorized(&key, &header) {
-            let refusal = RequestRefusal::new(Cause::NoEstablishedAssociation, RefusalReason::NoAssociation);
-            self.refuse_at_once(key, refusal);
-            return;
-        }
-        if message == MessageType::AssociationSetupRequest
-            && let Some(refusal) = self.associations.setup_refusal_when_full(&key, &header, body)
-        {
-            self.refuse_at_once(key, refusal);
-            return;
-        }
-        if !self.transactions.begin(&mut key) {
-            self.out.received(Some(message), MessageResult::Overload);
-            return;
-        }
+        let part = self.part_of(message, &header, body);
+        let mut turn = self.turn(part);
+        turn.part.sessions.set_time(now);
+        let Some(key) = turn.begin(now, key, &header, body) else { return };
         if message.is_session_related() {
-            self.session_request(now, key, header, body);
+            self.session_request(now, part, key, header, body);
         } else {
             self.node_request(now, key, &header, body);
         }
     }
 
-    /// If a request in progress belongs to a session in a purge, ends that session first: the message is then a new
-    /// request.
-    fn close_if_purged(&mut self, now: Time, key: &RequestKey, header: &Header, body: &[u8]) {
-        if !self.sessions.has_purges() || self.transactions.look_up(key) != RequestState::InProgress {
-            return;
+    /// Handles a session request that is no duplicate. Of an establishment with a Recovery Time Stamp that shows a restart,
+    /// the restart comes first.
+    #[inline]
+    pub(super) fn session_request(
+        &mut self,
+        now: Time,
+        part: usize,
+        key: RequestKey,
+        header: Header,
+        body: &[u8],
+    ) {
+        let mut turn = self.turn(part);
+        turn.session_request(now, key, header, body);
+        if let Some((association, stamp)) = turn.claim.take() {
+            let Self { node, first, .. } = self;
+            let (transactions, out) = (&mut first.transactions, &mut first.out);
+            node.associations.on_recovery_time_stamp(now, association, stamp, transactions, out);
+            self.follow_epochs();
+            let mut turn = self.turn(part);
+            turn.knows_claims = true;
+            turn.session_request(now, key, header, body);
         }
-        let seid = match key.message {
-            MessageType::SessionEstablishmentRequest => {
-                peek_cp_f_seid(body).and_then(|cp| self.sessions.by_cp_f_seid(&cp))
-            }
-            _ => header.seid,
-        };
-        if let Some(seid) = seid.filter(|seid| self.sessions.is_seid_in_purge(*seid)) {
-            self.remove_before_purge(now, seid);
+    }
+
+    /// The part that handles a request.
+    #[inline]
+    fn part_of(&self, message: MessageType, header: &Header, body: &[u8]) -> usize {
+        if self.further.is_empty() || !message.is_session_related() {
+            return 0;
         }
+        if message != MessageType::SessionEstablishmentRequest {
+            return self.number_of(|part| part.number.has(header.seid.unwrap_or_default()));
+        }
+        peek_cp_f_seid(body).map_or(0, |cp| self.first.number.part_of_cp(&cp))
     }
 
-    /// The host belongs to an association, or has the CP F-SEID of the session that the message is about.
-    fn is_authorized(&self, key: &RequestKey, header: &Header) -> bool {
-        self.associations.knows(key.from.ip()) || self.session_of(key, header).is_some()
-    }
-
-    /// The session that a message is about, if it exists and the sender is authorized for it.
-    pub(crate) fn session_of(&self, key: &RequestKey, header: &Header) -> Option<&Session> {
-        let ip = key.from.ip();
-        let session = header.seid.filter(|_| key.message.is_session_related());
-        let session = self.sessions.get(session?).filter(|session| !self.sessions.is_ending(session))?;
-        let is_known =
-            self.associations.is_authorized_for(session.association(), ip) || session.cp().addr.contains(ip);
-        is_known.then_some(session)
-    }
-
-    /// The SMF's SEID of the session that its message is about; zero if unknown.
-    pub(crate) fn seid_of_peer(&self, key: &RequestKey, header: &Header) -> Seid {
-        self.session_of(key, header).map_or(Seid(0), |session| session.cp().seid)
+    /// The part that handles the first message of a datagram, if that is a request.
+    pub(super) fn part_of_datagram(&self, datagram: &[u8]) -> usize {
+        let Ok((header, body, _)) = Header::decode(datagram) else { return 0 };
+        let message = MessageType::from_code(header.message_type);
+        message.map_or(0, |message| self.part_of(message, &header, body))
     }
 
     fn node_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
@@ -161,9 +148,9 @@ impl N4 {
             // The Node Report Request, which only a UPF sends.
             Ok(_) => {
                 let refusal = RequestRefusal::new(Cause::ServiceNotSupported, RefusalReason::NotSupported);
-                self.refuse(now, key, refusal);
+                self.turn(0).refuse(now, key, refusal);
             }
-            Err(error) => self.refuse(now, key, error.into()),
+            Err(error) => self.turn(0).refuse(now, key, error.into()),
         }
     }
 
@@ -171,31 +158,38 @@ impl N4 {
         let decoded = match Message::decode(&header, body) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.out.received(Some(message), MessageResult::Malformed);
-                return self.out.notice(Notice::Discarded { from, reason: DiscardReason::Decode(error) });
+                self.first.out.received(Some(message), MessageResult::Malformed);
+                let reason = DiscardReason::Decode(error);
+                return self.first.out.notice(Notice::Discarded { from, reason });
             }
         };
-        if self.handle_redirection(now, from, &header, &decoded) {
-            return self.out.received(Some(message), MessageResult::Cause(Cause::RedirectionRequested));
+        // Numbers are unique among the parts.
+        let part = self.number_of(|part| part.transactions.purpose(from, header.sequence).is_some());
+        let mut turn = self.turn(part);
+        if turn.handle_redirection(now, from, &header, &decoded) {
+            let result = MessageResult::Cause(Cause::RedirectionRequested);
+            return turn.part.out.received(Some(message), result);
         }
-        let Some((purpose, left_out)) = self.transactions.answered(from, header.sequence, message) else {
-            self.out.received(Some(message), MessageResult::Unexpected);
-            return self.out.notice(Notice::Discarded { from, reason: DiscardReason::UnexpectedResponse });
+        let answered = turn.part.transactions.answered(from, header.sequence, message);
+        let Some((purpose, left_out)) = answered else {
+            self.first.out.received(Some(message), MessageResult::Unexpected);
+            let reason = DiscardReason::UnexpectedResponse;
+            return self.first.out.notice(Notice::Discarded { from, reason });
         };
-        self.associations.on_message_from(now, from, &mut self.out);
+        self.node.associations.on_message_from(now, from, &mut self.first.out);
         let result = cause_of(&decoded).map_or(MessageResult::Ok, MessageResult::Cause);
-        self.out.received(Some(message), result);
+        self.first.out.received(Some(message), result);
         match (purpose, decoded) {
             (Purpose::Heartbeat(id), Message::HeartbeatResponse(it)) => self.heartbeat_answered(now, id, &it),
             (Purpose::RecoveryCheck { association, entity }, Message::HeartbeatResponse(it)) => {
                 let stamp = it.recovery_time_stamp.0;
-                let confirmed = self.associations.recovery_check_answered(
+                let confirmed = self.node.associations.recovery_check_answered(
                     now,
                     association,
                     entity,
                     stamp,
-                    &mut self.transactions,
-                    &mut self.out,
+                    &mut self.first.transactions,
+                    &mut self.first.out,
                 );
                 self.confirmed(now, association, confirmed);
             }
@@ -209,8 +203,12 @@ impl N4 {
                 self.release_answered(now, id, it.cause);
             }
             (Purpose::Report { session, association, number }, Message::SessionReportResponse(it)) => {
-                self.associations.leave_out(association, left_out, &mut self.out);
-                self.report_answered(now, from.ip(), (session, association, number), &it);
+                self.node.associations.leave_out(association, left_out, &mut self.first.out);
+                let report = (session, association, number);
+                if self.turn(part).report_answered(now, from.ip(), report, &it) {
+                    self.node.associations.leave_policy_out(association, &mut self.first.out);
+                    self.turn(part).send_reports(now, session);
+                }
             }
             (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {
                 self.path_report_answered(association, it.cause);
@@ -228,20 +226,21 @@ impl N4 {
                 if let Some(message) = message.filter(|message| message.is_request()) {
                     let key = RequestKey::new(from, message, &header, &[]);
                     let refusal = RequestRefusal::new(Cause::InvalidLength, RefusalReason::Header(error));
-                    let seid = self.seid_of_peer(&key, &header);
-                    self.refuse_at_once(key, refusal.about(seid));
+                    let mut turn = self.turn_of_seid(header.seid.unwrap_or_default());
+                    let seid = turn.seid_of_peer(&key, &header);
+                    turn.refuse_at_once(key, refusal.about(seid));
                     return;
                 }
-                self.out.received(message, MessageResult::Malformed);
+                self.first.out.received(message, MessageResult::Malformed);
             }
-            HeaderError::Truncated { .. } => self.out.received(None, MessageResult::Malformed),
+            HeaderError::Truncated { .. } => self.first.out.received(None, MessageResult::Malformed),
         }
-        self.out.notice(Notice::Discarded { from, reason: DiscardReason::Header(error) });
+        self.first.out.notice(Notice::Discarded { from, reason: DiscardReason::Header(error) });
     }
 
     /// Responds to a message of another version (clause 7.6.2), unless it is such a response itself.
     fn version_not_supported(&mut self, from: SocketAddr, octets: &[u8]) {
-        self.out.received(None, MessageResult::Malformed);
+        self.first.out.received(None, MessageResult::Malformed);
         let answer = MessageType::VersionNotSupportedResponse;
         let &[flags, message, ..] = octets else { return };
         let at = if flags & S_FLAG == 0 { SEQUENCE_WITHOUT_SEID } else { SEQUENCE_WITH_SEID };
@@ -253,18 +252,7 @@ impl N4 {
         let mut bytes = Vec::new();
         let response = causeway_pfcp::VersionNotSupportedResponse::default();
         if Message::from(response).encode(None, sequence, &mut bytes).is_ok() {
-            self.out.send(from, answer, MessageResult::Ok, bytes);
+            self.first.out.send(from, answer, MessageResult::Ok, bytes);
         }
-    }
-}
-
-/// The cause of a response, if it has one.
-fn cause_of(response: &Message<'_>) -> Option<Cause> {
-    match response {
-        Message::AssociationSetupResponse(it) => Some(it.cause),
-        Message::AssociationUpdateResponse(it) => Some(it.cause),
-        Message::SessionReportResponse(it) => Some(it.cause),
-        Message::NodeReportResponse(it) => Some(it.cause),
-        _ => None,
     }
 }

@@ -12,7 +12,7 @@ use crate::Config;
 impl N4 {
     /// The configuration in force.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.node.config
     }
 
     /// Follows a changed configuration, with these peers as the ones with which the UPF initiates an association. What may
@@ -29,22 +29,28 @@ impl N4 {
     /// Applications that are configured under the ID of one provisioned over N4 replace it, for the sessions of every
     /// SMF; PDRs of a removed application match no packet.
     pub fn reconfigure(&mut self, now: Time, next: Config, targets: &[SocketAddr]) {
-        let mut config = (*self.config).clone();
+        let mut config = (*self.node.config).clone();
         config.follow(next);
-        self.config = Arc::new(config);
-        self.transactions.reconfigure(&self.config);
-        self.load.reconfigure(&self.config);
-        self.sessions.reconfigure(Arc::clone(&self.config));
-        self.associations.reconfigure(now, Arc::clone(&self.config));
-        if !self.is_stopping() {
-            self.associations.set_targets(now, targets, &mut self.transactions, &mut self.out);
+        let config = Arc::new(config);
+        for part in self.parts_mut() {
+            part.transactions.reconfigure(&config);
+            part.sessions.reconfigure(Arc::clone(&config));
         }
-        let applications = self.sessions.applications().with_configured(&self.config.catalogue.applications);
-        if applications != **self.sessions.applications() {
+        self.node.reconfigure(now, config);
+        if !self.is_stopping() {
+            self.node.associations.set_targets(
+                now,
+                targets,
+                &mut self.first.transactions,
+                &mut self.first.out,
+            );
+        }
+        let applications =
+            self.first.sessions.applications().with_configured(&self.node.config.catalogue.applications);
+        if applications != **self.first.sessions.applications() {
             self.pfds.forget_configured(&applications);
-            self.memory.set_pfds(applications.octets());
-            self.sessions.set_applications(Arc::new(applications));
-            self.send_applications();
+            self.node.memory.set_pfds(applications.octets());
+            self.provision(applications);
         }
     }
 
@@ -52,11 +58,11 @@ impl N4 {
     /// and addresses of the host. The GTP-U addresses and the data networks must be those of the start. Sessions are not
     /// validated again.
     pub fn set_endpoints(&mut self, endpoints: LocalEndpoints) {
-        self.sessions.set_endpoints(endpoints);
+        self.parts_mut().for_each(|part| part.sessions.set_endpoints(endpoints.clone()));
     }
 
     /// A session has a UE address of the data network in this range.
     pub fn is_in_use_within(&self, network: &NetworkInstance, range: &IpNet) -> bool {
-        self.sessions.is_in_use_within(network, range)
+        self.first.sessions.is_in_use_within(network, range)
     }
 }

@@ -34,10 +34,16 @@ impl N4 {
         if self.phase != Phase::Running {
             return;
         }
-        self.phase = Phase::Releasing(now + self.config.release_period);
-        self.associations.forget_targets(&mut self.transactions);
-        for id in self.associations.ids() {
-            self.associations.request_release(now, id, &mut self.transactions, &mut self.out);
+        self.phase = Phase::Releasing(now + self.node.config.release_period);
+        self.node.is_stopping = true;
+        self.node.associations.forget_targets(&mut self.first.transactions);
+        for id in self.node.associations.ids() {
+            self.node.associations.request_release(
+                now,
+                id,
+                &mut self.first.transactions,
+                &mut self.first.out,
+            );
         }
         self.check_shutdown(now);
     }
@@ -45,12 +51,12 @@ impl N4 {
     /// Begins or ends draining. While it lasts, new sessions are rejected with cause 75 (No resources available), and the
     /// load sent to SMFs is 100 % (TS 29.244 clause 6.2.3). Associations and existing sessions stay.
     pub const fn set_draining(&mut self, is_draining: bool) {
-        self.is_draining = is_draining;
+        self.node.is_draining = is_draining;
     }
 
     /// Whether new sessions are rejected because the UPF is being drained.
     pub const fn is_draining(&self) -> bool {
-        self.is_draining
+        self.node.is_draining
     }
 
     /// The shutdown is complete: no association, no session, nothing to send.
@@ -59,7 +65,7 @@ impl N4 {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.phase != Phase::Running
+        self.node.is_stopping
     }
 
     /// The response of the peer: it will, or will not, release the association.
@@ -82,14 +88,14 @@ impl N4 {
     pub(crate) fn check_shutdown(&mut self, now: Time) {
         if self.phase.deadline().is_some_and(|deadline| deadline <= now) {
             self.phase = Phase::Removing;
-            for id in self.associations.ids() {
+            for id in self.node.associations.ids() {
                 self.end_association(now, id, DownReason::Shutdown);
             }
         }
-        let is_empty = self.associations.len() == 0 && self.sessions.len() == 0;
+        let is_empty = self.node.associations.len() == 0 && self.session_count() == 0;
         if self.is_stopping() && !self.is_finished() && is_empty {
             self.phase = Phase::Finished;
-            self.out.notice(Notice::Finished);
+            self.first.out.notice(Notice::Finished);
         }
     }
 }

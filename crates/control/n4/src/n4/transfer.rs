@@ -12,7 +12,6 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time, Transfer};
 
 use super::N4;
 use crate::association::AssociationRecord;
-use crate::load::LoadControl;
 use crate::memory::Footprint;
 use crate::output::KeptResponse;
 use crate::session::{PlanPurpose, Session, SessionRecord, UsageSnapshot};
@@ -41,79 +40,80 @@ pub enum RestoreError {
     Rules(Seid, String),
 }
 
-/// State of a chain of UPFs. Nothing is recorded before [`N4::record_changes`].
+/// State of a chain of UPFs, whose N4 is in one part. Nothing is recorded before [`N4::record_changes`].
 impl N4 {
     /// Numbers of requests are far from those of primaries before, which an SMF may still know; those of load information are higher. `primary` is a number that
     /// grows from one primary of the chain to the next, `start` the time at which this one begins: two of them may begin in the same second. The Recovery
     /// Time Stamp stays. Before any other call.
     pub fn number_from(&mut self, start: NtpSeconds, primary: u32) {
-        self.transactions = Transactions::new(&self.config, primary.wrapping_mul(APART) >> 8);
-        self.load = LoadControl::new(&self.config, start.0.wrapping_add(primary));
+        self.first.transactions =
+            Transactions::new(&self.node.config, primary.wrapping_mul(APART) >> 8, (0, 1));
+        self.node.number_load_from(start.0.wrapping_add(primary));
     }
 
     /// Records changes from now on: [`N4::next_changed_session`] and [`N4::next_response`]. Reports of restored sessions have waited for it.
     pub fn record_changes(&mut self, now: Time) {
-        self.sessions.record_changes();
-        self.out.keep_responses();
-        for seid in self.unrecorded_reports.take().into_iter().flatten() {
-            self.send_reports(now, seid);
+        self.first.sessions.record_changes();
+        self.first.out.keep_responses();
+        for seid in self.first.unrecorded_reports.take().into_iter().flatten() {
+            self.turn(0).send_reports(now, seid);
         }
     }
 
     /// The index of a session that has changed or ended since the last call for it; `None`: no more. Ask after each input,
     /// before the outputs.
     pub fn next_changed_session(&mut self) -> Option<u32> {
-        self.sessions.next_changed()
+        self.first.sessions.next_changed()
     }
 
     /// The next response that was cached, for [`N4::restore_response`] of another member; `None`: no more.
     pub fn next_response(&mut self) -> Option<Vec<u8>> {
-        self.out.next_kept()
+        self.first.out.next_kept()
     }
 
-    /// The number of plans in flight. O(1).
-    pub const fn plans_in_flight(&self) -> usize {
-        self.sessions.in_flight()
+    /// The number of plans in flight. O(parts).
+    pub fn plans_in_flight(&self) -> usize {
+        self.parts().map(|part| part.sessions.in_flight()).sum()
     }
 
     /// The session with this index; `None` if there is none that is established. O(rules).
     pub fn session_record(&self, index: u32) -> Option<Vec<u8>> {
-        let session = self.sessions.at(index).filter(|session| session.is_established())?;
-        if self.sessions.is_in_purge(session) {
+        let session = self.first.sessions.at(index).filter(|session| session.is_established())?;
+        if self.first.sessions.is_in_purge(session) {
             return None;
         }
-        let node = self.associations.get(session.association())?.node().clone();
-        let reports = self.reports.unacknowledged(session.seid(), &self.transactions);
+        let node = self.node.associations.get(session.association())?.node().clone();
+        let reports = self.first.reports.unacknowledged(session.seid(), &self.first.transactions);
         Some(SessionRecord::of(session, node, reports).to_octets())
     }
 
     /// The SEID of the session with this index; `None` if there is none that is established. O(1).
     pub fn established_session(&self, index: u32) -> Option<Seid> {
-        let session = self.sessions.at(index).filter(|session| session.is_established())?;
-        Some(session.seid()).filter(|_| !self.sessions.is_in_purge(session))
+        let session = self.first.sessions.at(index).filter(|session| session.is_established())?;
+        Some(session.seid()).filter(|_| !self.first.sessions.is_in_purge(session))
     }
 
     /// The index of a session. `None`: there is no such session.
     pub fn session_index(&self, session: Seid) -> Option<u32> {
-        self.sessions.index(session)
+        self.first.sessions.index(session)
     }
 
     /// A snapshot of the usage of a session, which the data plane took after all events that N4 has been given, and before all others. `None`: there is no such
     /// session.
     pub fn usage_snapshot(&self, session: Seid, octets: Vec<u8>) -> Option<UsageSnapshot> {
-        Some(UsageSnapshot::new(session, self.sessions.get(session)?.marks(), octets))
+        Some(UsageSnapshot::new(session, self.first.sessions.get(session)?.marks(), octets))
     }
 
     /// The URRs of a restored session that go on from a snapshot of its usage. Empty: there is no such session, or all usage in the snapshot was taken out of
     /// the measurements afterwards.
     pub fn restored_urrs(&self, snapshot: &UsageSnapshot) -> Vec<RestoredUrr> {
-        let Some(session) = self.sessions.get(snapshot.session) else { return Vec::new() };
+        let Some(session) = self.first.sessions.get(snapshot.session) else { return Vec::new() };
         session.marks().restored(session.urrs().into_iter(), snapshot.marks())
     }
 
     /// All associations: the Node ID of each, and its record.
     pub fn association_records(&self) -> impl Iterator<Item = (NodeId, Vec<u8>)> {
-        self.associations.iter().map(|it| (it.node().clone(), AssociationRecord::of(it).to_octets()))
+        self.node.associations.iter().map(|it| (it.node().clone(), AssociationRecord::of(it).to_octets()))
     }
 
     /// Restores an association, and returns its Node ID.
@@ -123,7 +123,7 @@ impl N4 {
     pub fn restore_association(&mut self, now: Time, octets: &[u8]) -> Result<NodeId, RestoreError> {
         let record = AssociationRecord::from_octets(octets).ok_or(RestoreError::NoRecord)?;
         let node = record.node.clone();
-        self.associations.restore(now, record, &mut self.transactions, &mut self.out);
+        self.node.associations.restore(now, record, &mut self.first.transactions, &mut self.first.out);
         Ok(node)
     }
 
@@ -134,15 +134,15 @@ impl N4 {
     /// The session cannot be restored, and does not exist.
     pub fn restore_session(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
         let mut record = SessionRecord::from_octets(octets).ok_or(RestoreError::NoRecord)?;
-        let Some(association) = self.associations.of_node(&record.node) else {
+        let Some(association) = self.node.associations.of_node(&record.node) else {
             return Err(RestoreError::NoAssociation(record.node));
         };
-        self.unrecorded_reports.get_or_insert_default();
+        self.first.unrecorded_reports.get_or_insert_default();
         let (seid, reports) = (record.seid(), std::mem::take(&mut record.reports));
-        let change = self.sessions.restore(now, record, association)?;
-        self.reports.resume(now, (seid, association), reports, &mut self.transactions);
-        self.associations.count_new_session(association);
-        self.sessions.submit(PlanPurpose::Restore, change, &mut self.out);
+        let change = self.first.sessions.restore(now, record, association)?;
+        self.first.reports.resume(now, (seid, association), reports, &mut self.first.transactions);
+        self.node.associations.count_new_session(association, 0);
+        self.first.sessions.submit(PlanPurpose::Restore, change, &mut self.first.out);
         Ok(())
     }
 
@@ -152,12 +152,12 @@ impl N4 {
     /// [`RestoreError::NoRecord`].
     pub fn restore_response(&mut self, now: Time, octets: &[u8]) -> Result<(), RestoreError> {
         let kept = KeptResponse::from_octets(octets).ok_or(RestoreError::NoRecord)?;
-        self.transactions.restore(now, kept.key, &kept.octets);
+        self.first.transactions.restore(now, kept.key, &kept.octets);
         Ok(())
     }
 }
 
-/// Sessions that the data plane has established itself.
+/// Sessions that the data plane has established itself; N4 is in one part.
 impl N4 {
     /// Takes over a session that the data plane has established ([`Config::data_plane`](crate::Config::data_plane)): the session keeps its
     /// numbers, and a repeated request that the data plane has answered gets the same response. Call it before the message with which the
@@ -166,33 +166,34 @@ impl N4 {
     /// # Errors
     /// The session cannot be taken over, and does not exist for N4. It is an error that no right data plane causes.
     pub fn adopt(&mut self, now: Time, adopted: Adopted) -> Result<(), RestoreError> {
-        self.sessions.set_time(now);
-        let Some(association) = self.associations.of_node(&adopted.node) else {
+        self.first.sessions.set_time(now);
+        let Some(association) = self.node.associations.of_node(&adopted.node) else {
             return Err(RestoreError::NoAssociation(adopted.node));
         };
         let (cp, seid) = (adopted.cp, adopted.seid);
         let (Some(host), Some(first)) = (cp.addr.iter().next(), adopted.answered.first()) else {
             return Err(RestoreError::NoRecord);
         };
-        let epoch = self.transactions.epoch(host);
+        let epoch = self.first.transactions.epoch(host);
         let key = |message, request: &Answered| {
             let Answered { sequence, port, digest } = *request;
             RequestKey::restored((host, port).into(), sequence, message, digest).in_epoch(epoch)
         };
         let origin = key(MessageType::SessionEstablishmentRequest, first);
-        let Restored { planned, held } = self.sessions.plan_adopted(&adopted)?;
+        let Restored { planned, held } = self.first.sessions.plan_adopted(&adopted)?;
         // An SMF that uses a CP F-SEID again has lost the session that had it.
-        self.end_replaced_sessions(now, &cp, association, BTreeSet::new());
+        self.turn(0).end_replaced_sessions(now, &cp, association, BTreeSet::new());
         let since = if adopted.since == Time::default() { now } else { adopted.since };
         let footprint = Footprint::after(&planned.pending);
-        self.sessions
+        self.first
+            .sessions
             .insert_adopted(Session::new(since, seid, association, cp, origin, footprint).with_rules(held));
-        self.associations.count_new_session(association);
-        self.sessions.submit(PlanPurpose::Restore, planned, &mut self.out);
+        self.node.associations.count_new_session(association, 0);
+        self.first.sessions.submit(PlanPurpose::Restore, planned, &mut self.first.out);
         let later = adopted.answered.iter().skip(1);
         let later = later.map(|request| key(MessageType::SessionModificationRequest, request));
         for (key, answer) in std::iter::once(origin).chain(later).zip(&adopted.answers) {
-            self.transactions.restore(now, key, answer);
+            self.first.transactions.restore(now, key, answer);
         }
         Ok(())
     }

@@ -107,11 +107,11 @@ pub(crate) struct ReportReceiver {
 
 /// Queues.
 impl Reports {
-    /// No reports.
-    pub(crate) fn new(config: &Config) -> Self {
+    /// No reports. Each of so many parts has its share of the requests in flight.
+    pub(crate) fn new(config: &Config, parts: usize) -> Self {
         Self {
             sessions: PartitionedMap::default(),
-            windows: Windows::new(config.limits.outstanding_reports),
+            windows: Windows::new(config.limits.outstanding_reports.div_ceil(parts)),
             reported_paths: BTreeSet::new(),
             queue_limit: config.limits.queued_reports_per_session,
             node: config.node.clone(),

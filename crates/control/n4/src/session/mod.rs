@@ -14,8 +14,9 @@ mod takeover;
 mod usage_marks;
 
 pub(crate) use in_flight::{InFlight, PlanPurpose, QueuedRequest, QueuedWork};
+pub(crate) use planning::Around;
 pub(crate) use plans::tolerate;
-pub(crate) use purge_queue::{PendingRequests, PurgeCount, PurgeFilter, PurgeStep, RemovalMode};
+pub(crate) use purge_queue::{PendingRequests, PurgeCount, PurgeFilter, PurgeStep, PurgeTally, RemovalMode};
 pub(crate) use record::SessionRecord;
 pub(crate) use response_template::ResponseTemplates;
 pub(crate) use session_sets::{ChangedReceivers, SessionSets, named};

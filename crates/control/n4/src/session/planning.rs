@@ -24,10 +24,11 @@ use causeway_types::{FSeid, IpNet, Seid};
 use super::{Session, Sessions};
 use crate::association::{AssociationId, Associations};
 use crate::features::up_features;
+use crate::part::Others;
 use crate::transaction::RequestRefusal;
 
 /// What plans depend on beside the sessions: the data plane, its endpoints, and predefined names.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Planning {
     pub(super) capabilities: Capabilities,
     pub(super) endpoints: LocalEndpoints,
@@ -39,6 +40,13 @@ impl Planning {
         let Self { capabilities, endpoints, catalogue } = self;
         Context { capabilities, endpoints, catalogue }
     }
+}
+
+/// What a plan depends on beside the sessions of its part.
+pub(crate) struct Around<'a, 'p> {
+    pub(crate) associations: &'a Associations,
+    /// The other parts.
+    pub(crate) others: &'a mut Others<'p>,
 }
 
 /// Framed routes requested for a session.
@@ -126,15 +134,15 @@ impl Sessions {
         request: &SessionEstablishmentRequest<'_>,
         seid: Seid,
         association: AssociationId,
-        associations: &Associations,
+        mut around: Around<'_, '_>,
         admit: impl FnOnce(&RuleSet) -> Result<(), RequestRefusal>,
     ) -> Result<(Change, BTreeSet<Seid>), RequestRefusal> {
         let replaced = self
             .by_cp_f_seid(&request.cp_f_seid)
-            .filter(|it| self.can_be_replaced(*it, association, associations));
+            .filter(|it| self.can_be_replaced(*it, association, around.associations));
         let owners = match self.plan_once(request, seid) {
             Ok(change) => {
-                let change = self.check_new_routes(association, change, associations)?;
+                let change = self.check_new_routes(association, change, &around)?;
                 if let Err(refusal) = admit(change.session.rules()) {
                     self.discard(change);
                     return Err(refusal);
@@ -142,14 +150,14 @@ impl Sessions {
                 return Ok((change, BTreeSet::new()));
             }
             Err(Rejection { reason: Reason::AddressInUse { owners, .. }, .. })
-                if self.may_overlap(&owners, association, replaced, associations) =>
+                if self.may_overlap(&owners, association, replaced, &around) =>
             {
                 owners
             }
             Err(rejection) => return Err(rejection.into()),
         };
         admit(&owners.rules)?;
-        let gone = self.release_addresses_of(seid, &owners, association, replaced, associations)?;
+        let gone = self.release_addresses_of(seid, &owners, association, replaced, &mut around)?;
         let planned = self.plan_once(request, seid);
         self.resources.allow_overlaps(BTreeSet::new());
         Ok((planned?, gone))
@@ -161,19 +169,19 @@ impl Sessions {
         request: &SessionModificationRequest<'_>,
         seid: Seid,
         association: AssociationId,
-        associations: &Associations,
+        mut around: Around<'_, '_>,
     ) -> Result<Change, RequestRefusal> {
         let owners = match self.plan_change_once(request, seid) {
-            Ok(change) => return Ok(self.check_new_routes(association, change, associations)?),
+            Ok(change) => return Ok(self.check_new_routes(association, change, &around)?),
             Err(Rejection { reason: Reason::AddressInUse { owners, .. }, .. })
-                if owners.same_ue.iter().all(|owner| self.has_ended(*owner))
-                    && self.may_overlap(&owners, association, None, associations) =>
+                if owners.same_ue.iter().all(|owner| self.has_ended(*owner, &around))
+                    && self.may_overlap(&owners, association, None, &around) =>
             {
                 owners
             }
             Err(rejection) => return Err(rejection.into()),
         };
-        self.release_addresses_of(seid, &owners, association, None, associations)?;
+        self.release_addresses_of(seid, &owners, association, None, &mut around)?;
         let planned = self.plan_change_once(request, seid);
         self.resources.allow_overlaps(BTreeSet::new());
         Ok(planned?)
@@ -202,17 +210,24 @@ impl Sessions {
 
     /// A session of this SMF may overlap with these: they are replaced if they have the same UE address, and stay if
     /// the longer prefix decides. Sessions that are ending, or whose F-SEID is reused (`replaced`), do not conflict.
+    /// Only all parts together decide it: beside others, a part does not keep a released address until it plans again.
     fn may_overlap(
         &self,
         owners: &OverlappingSessions,
         association: AssociationId,
         replaced: Option<Seid>,
-        associations: &Associations,
+        around: &Around<'_, '_>,
     ) -> bool {
-        let is_gone = |owner: &Seid| Some(*owner) == replaced || self.has_ended(*owner);
-        let yields = |owner: &Seid| is_gone(owner) || self.can_be_replaced(*owner, association, associations);
+        let is_gone = |owner: &Seid| Some(*owner) == replaced || self.has_ended(*owner, around);
+        let may_be_replaced = |owner: &Seid| {
+            let sessions = self.part_of(*owner, around);
+            sessions.is_some_and(|it| it.can_be_replaced(*owner, association, around.associations))
+        };
+        let yields = |owner: &Seid| is_gone(owner) || may_be_replaced(owner);
         let given_up = |owner: &Seid| is_gone(owner) || owners.same_ue.contains(owner);
-        owners.taken.iter().all(given_up) && owners.same_ue.iter().chain(&owners.nested).all(yields)
+        !around.others.are_elsewhere()
+            && owners.taken.iter().all(given_up)
+            && owners.same_ue.iter().chain(&owners.nested).all(yields)
     }
 
     /// Releases the addresses of sessions that are replaced, and permits the other overlaps, so that the change can be
@@ -223,23 +238,37 @@ impl Sessions {
         owners: &OverlappingSessions,
         association: AssociationId,
         replaced: Option<Seid>,
-        associations: &Associations,
+        around: &mut Around<'_, '_>,
     ) -> Result<BTreeSet<Seid>, Rejection> {
         let is_gone = |owner: &Seid| {
-            owners.same_ue.contains(owner) || Some(*owner) == replaced || self.has_ended(*owner)
+            owners.same_ue.contains(owner) || Some(*owner) == replaced || self.has_ended(*owner, around)
         };
         let gone: BTreeSet<Seid> = owners.all().filter(is_gone).collect();
         let routes = Routes { session: seid, new: &owners.new_routes, all: owners.routes };
-        if let Some(refused) = self.route_rejection(association, &routes, &gone, associations) {
+        if let Some(refused) = self.route_rejection(association, &routes, &gone, around) {
             return Err(refused);
         }
-        gone.iter().for_each(|owner| self.release_addresses(*owner));
+        for owner in &gone {
+            match around.others.of_seid_mut(*owner) {
+                Some(part) => part.sessions.release_addresses(*owner),
+                None => self.release_addresses(*owner),
+            }
+        }
         self.resources.allow_overlaps(owners.nested.clone());
         Ok(gone)
     }
 
-    fn has_ended(&self, owner: Seid) -> bool {
-        self.get(owner).is_none_or(Session::is_ending)
+    /// The sessions of the part that a session belongs to; `None`: it is with another thread.
+    fn part_of<'a>(&'a self, owner: Seid, around: &'a Around<'_, '_>) -> Option<&'a Self> {
+        match self.number.has(owner) {
+            true => Some(self),
+            false => around.others.of_seid(owner).map(|part| &part.sessions),
+        }
+    }
+
+    fn has_ended(&self, owner: Seid, around: &Around<'_, '_>) -> bool {
+        let sessions = self.part_of(owner, around);
+        sessions.is_some_and(|sessions| sessions.get(owner).is_none_or(Session::is_ending))
     }
 
     /// The session is of the same SMF, or of another one of its set.
@@ -260,14 +289,14 @@ impl Sessions {
         &mut self,
         association: AssociationId,
         change: Change,
-        associations: &Associations,
+        around: &Around<'_, '_>,
     ) -> Result<Change, Rejection> {
         let new: Vec<IpNet> = change.new_routes().collect();
         if new.is_empty() {
             return Ok(change);
         }
         let routes = Routes { session: change.plan.session, new: &new, all: change.routes() };
-        match self.route_rejection(association, &routes, &BTreeSet::new(), associations) {
+        match self.route_rejection(association, &routes, &BTreeSet::new(), around) {
             None => Ok(change),
             Some(refused) => {
                 self.resources.abandon(change.resources);
@@ -281,12 +310,12 @@ impl Sessions {
         association: AssociationId,
         routes: &Routes<'_>,
         gone: &BTreeSet<Seid>,
-        associations: &Associations,
+        around: &Around<'_, '_>,
     ) -> Option<Rejection> {
         let own = self.config.address;
         let holds_peer = |net: &&IpNet| {
             own.iter().any(|ip| net.contains(&ip))
-                || associations.iter().any(|it| it.addresses().iter().any(|ip| net.contains(ip)))
+                || around.associations.iter().any(|it| it.addresses().iter().any(|ip| net.contains(ip)))
         };
         if let Some(net) = routes.new.iter().find(holds_peer) {
             let why = "it holds the address of an SMF or of N4";
@@ -298,9 +327,14 @@ impl Sessions {
         if routes.new.is_empty() || addresses.routes() + routes.new.len() <= limit {
             return None;
         }
+        // Those of sessions that are with other threads count as its own.
         let is_its = |seid: &Seid| {
-            let session = self.get(*seid).filter(|_| *seid != routes.session);
-            session.is_some_and(|session| session.association == association) && !gone.contains(seid)
+            let is_of_smf = |sessions: &Self| {
+                sessions.get(*seid).is_some_and(|session| session.association == association)
+            };
+            *seid != routes.session
+                && !gone.contains(seid)
+                && self.part_of(*seid, around).is_none_or(is_of_smf)
         };
         let others: usize = addresses.routed().filter(|(seid, _)| is_its(seid)).map(|(_, count)| count).sum();
         let what = "framed routes in the sessions of the SMF";

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use causeway_types::{Seid, Time};
 
@@ -10,7 +11,6 @@ use super::session_sets::Csid;
 use super::state::Session;
 use crate::Notice;
 use crate::association::AssociationId;
-use crate::output::Outputs;
 use crate::transaction::RequestKey;
 
 /// The most plans in flight that remove sessions without a request of their SMF, where there are many.
@@ -23,6 +23,31 @@ pub(crate) enum PurgeCount {
     Counted(usize),
     /// Known only after all have been examined.
     Later,
+}
+
+/// What the parts of N4 have purged together, until the last of them has ended its purge.
+#[derive(Debug)]
+pub(crate) struct PurgeTally {
+    notice: Notice,
+    /// The purges in progress, and the sessions removed by the others.
+    sums: Mutex<(usize, usize)>,
+}
+
+impl PurgeTally {
+    /// So many purges are in progress, and so many sessions have been removed already.
+    pub(crate) const fn new(notice: Notice, purges: usize, purged: usize) -> Self {
+        Self { notice, sums: Mutex::new((purges, purged)) }
+    }
+
+    /// A purge has ended, which removed so many sessions. Returns the notice if it was the last.
+    pub(crate) fn end(&self, more: usize) -> Option<Notice> {
+        // A panic while they were locked ends the process.
+        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let (purges, purged) = &mut *sums;
+        *purges = purges.saturating_sub(1);
+        *purged += more;
+        (*purges == 0).then(|| self.notice.clone().with_purged(*purged))
+    }
 }
 
 /// Treatment of the pending requests of a session that ends.
@@ -85,8 +110,8 @@ pub(crate) enum RemovalMode {
 /// A purge in progress.
 #[derive(Debug)]
 pub(crate) struct Purge {
-    /// The notice to emit at the end.
-    pub(crate) notice: Option<Notice>,
+    /// The sum of the purges of all parts, and the notice to emit at the end.
+    pub(crate) tally: Option<Arc<PurgeTally>>,
     /// The number of sessions found so far.
     pub(crate) purged: usize,
     associations: VecDeque<AssociationId>,
@@ -108,11 +133,15 @@ pub(crate) enum PurgeStep {
 }
 
 impl Sessions {
-    /// The sessions of an association in the order of their SEIDs, without those marked for removal.
-    pub(crate) fn seids_of(&self, id: AssociationId) -> Vec<Seid> {
+    /// The sessions of an association, without those marked for removal.
+    pub(crate) fn going_on(&self, id: AssociationId) -> impl Iterator<Item = &Session> {
         let goes_on = |session: &&Session| !session.marked_for_removal && !self.is_in_purge(session);
-        let of_it = self.of_association(id).filter(goes_on);
-        let mut sessions: Vec<_> = of_it.map(|session| session.seid).collect();
+        self.of_association(id).filter(goes_on)
+    }
+
+    /// The same in the order of their SEIDs.
+    pub(crate) fn seids_of(&self, id: AssociationId) -> Vec<Seid> {
+        let mut sessions: Vec<_> = self.going_on(id).map(|session| session.seid).collect();
         sessions.sort_unstable();
         sessions
     }
@@ -134,15 +163,6 @@ impl Sessions {
     ) -> PendingRequests {
         let is_later = |session: &Session| key.epoch > session.origin.epoch;
         if self.get(seid).is_some_and(is_later) { PendingRequests::Answer } else { open }
-    }
-
-    /// Emits the notice with the number of removed sessions, when that is known.
-    pub(crate) fn notify_purged(&mut self, purged: PurgeCount, notice: Notice, out: &mut Outputs) {
-        match (purged, self.last_purge()) {
-            (PurgeCount::Counted(count), _) => out.notice(notice.with_purged(count)),
-            (PurgeCount::Later, Some(purge)) => purge.notice = Some(notice),
-            (PurgeCount::Later, None) => {}
-        }
     }
 
     /// The session is part of a purge that has not reached it: for its SMF it no longer exists.
@@ -195,7 +215,7 @@ impl Sessions {
         self.purges_begun = self.purges_begun.wrapping_add(1);
         let at = associations.first().map_or(0, |id| self.members.of(*id).len());
         self.purges.push_back(Purge {
-            notice: None,
+            tally: None,
             purged: 0,
             associations: associations.into(),
             unwanted,

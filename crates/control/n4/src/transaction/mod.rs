@@ -73,18 +73,19 @@ impl<'a> Response<'a> {
 }
 
 impl Transactions {
-    /// No transactions. `start` is a number that grows from one start of the UPF to the next.
-    pub(crate) fn new(config: &Config, start: u32) -> Self {
+    /// No transactions. `start` is a number that grows from one start of the UPF to the next. `part` is one of so many, each
+    /// with its share of the limits.
+    pub(crate) fn new(config: &Config, start: u32, (part, parts): (usize, usize)) -> Self {
         let limits = &config.limits;
         let bounds = Bounds {
             hosts: limits.associations.saturating_mul(HOSTS_PER_ASSOCIATION),
-            octets_per_host: limits.answer_octets_per_peer,
-            octets: limits.answer_octets,
-            in_progress_per_host: limits.in_progress_per_peer,
+            octets_per_host: limits.answer_octets_per_peer.div_ceil(parts),
+            octets: limits.answer_octets.div_ceil(parts),
+            in_progress_per_host: limits.in_progress_per_peer.div_ceil(parts),
         };
         Self {
             inbound: Inbound::new(config.answer_lifetime, bounds),
-            outbound: Outbound::new(start, config.secret),
+            outbound: Outbound::new(start, config.secret, (part, parts)),
             buffers: BufferPool::default(),
             node: config.node.clone(),
             retransmission: config.retransmission,
@@ -235,6 +236,7 @@ impl Transactions {
         out: &mut Outputs,
     ) -> Option<Vec<u8>> {
         let node = self.node.clone();
+        out.refusal(&refusal.reason);
         let message = refusal.response(key.message, NodeId::from(&node), status)?;
         let RequestRefusal { cause, seid, offending_ie, node, session, reason, .. } = refusal;
         let response = Response { seid, cause: Some(cause), message: &message, left_out };
@@ -304,6 +306,11 @@ impl Transactions {
     /// Cancels the last epoch of these hosts: no restart was confirmed.
     pub(crate) fn cancel_epoch(&mut self, hosts: &[IpAddr]) {
         self.inbound.cancel_epoch(hosts);
+    }
+
+    /// The restart epochs of all hosts are those that another part has.
+    pub(crate) fn follow_epochs(&mut self, other: &Self) {
+        self.inbound.follow_epochs(&other.inbound);
     }
 
     /// Removes the epochs of these hosts: no peer uses them any more.
@@ -415,6 +422,11 @@ impl Transactions {
         message: MessageType,
     ) -> Option<(Purpose, LeftOut)> {
         self.outbound.answered(from, sequence, message)
+    }
+
+    /// IEs are left out of the request with this number, as it was sent last.
+    pub(crate) fn leaves_out(&self, sequence: u32) -> bool {
+        self.outbound.is_plain(sequence)
     }
 
     /// The purpose of the request with this number to this host.

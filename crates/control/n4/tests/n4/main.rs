@@ -1,5 +1,8 @@
 //! Scenarios of N4: an SMF, a UPF, a data plane, and time that the tests advance.
 
+/// The number of parts that the sessions are in.
+const PARTS: u8 = 1;
+
 mod adoption;
 mod associations;
 mod bad_input;

@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{ApplyError, BackendError};
 use causeway_model::{Op, RuleId};
-use causeway_n4::{Config, Limits, Notice, SeidShare};
+use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_rules::Leniency;
 use causeway_types::{FarId, QerId, Seid, UrrId, UsageReportTrigger};
@@ -96,28 +96,6 @@ fn without(whole: &[u8], ie_type: u16, sequence: u32) -> Vec<u8> {
     bytes[2..4].copy_from_slice(&length.to_be_bytes());
     assert!(header.seid.is_some());
     bytes
-}
-
-// Input:  sessions while SEIDs of one of three shares are preferred, then of another one, then any; a share that has no SEID of the next 32.
-// Output: SEIDs are of that share; without one that is found soon they are any.
-#[test]
-fn seids_are_of_the_preferred_share() {
-    let (mut n4, mut smf) = TestN4::associated();
-    let mut establish =
-        |n4: &mut TestN4, count: usize| -> Vec<Seid> { (0..count).map(|_| n4.establish(&mut smf)).collect() };
-    for part in [0, 2] {
-        let share = SeidShare::new(part, 3).unwrap();
-        n4.n4.prefer_seids(Some(share));
-        let seids = establish(&mut n4, 20);
-        assert!(seids.iter().all(|seid| share.has(*seid) && seid.0 as u32 % 3 == part), "{seids:?}");
-    }
-    n4.n4.prefer_seids(None);
-    let seids = establish(&mut n4, 20);
-    assert!((0..3).all(|part| seids.iter().any(|seid| SeidShare::new(part, 3).unwrap().has(*seid))));
-    let rare = SeidShare::new(7, u32::MAX).unwrap();
-    n4.n4.prefer_seids(Some(rare));
-    assert!(!rare.has(establish(&mut n4, 1)[0]));
-    assert_eq!(SeidShare::new(3, 3), None);
 }
 
 // Input:  a session of the PDN type Non-IP; a PDR whose FAR does not exist.

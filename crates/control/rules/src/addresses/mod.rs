@@ -237,9 +237,9 @@ impl Addresses {
         self.quarantine = quarantine;
     }
 
-    /// Sets the current time, which never goes backwards.
+    /// Sets the current time, which never goes backwards: of several parts, the latest time counts.
     pub fn set_time(&mut self, now: Time) {
-        self.now = now;
+        self.now = self.now.max(now);
     }
 
     /// There are addresses to allocate (feature UEIP).

@@ -182,15 +182,22 @@ impl HashIndex {
     }
 
     /// The same with a [`HashIndex::probe`].
-    pub fn remove_at(&mut self, Probe(low): Probe, index: u32) {
+    pub fn remove_at(&mut self, probe: Probe, index: u32) {
+        let _ = self.take_at(probe, index);
+    }
+
+    /// The same. Returns whether it was there.
+    pub fn take_at(&mut self, Probe(low): Probe, index: u32) -> bool {
         let in_old =
             |old: &mut Option<Box<OldBuckets>>| old.as_mut().is_some_and(|old| old.buckets.take(low, index));
-        if self.buckets.take(low, index) || in_old(&mut self.old) {
+        let was_there = self.buckets.take(low, index) || in_old(&mut self.old);
+        if was_there {
             self.len -= 1;
             if self.len < self.low {
                 self.shrink();
             }
         }
+        was_there
     }
 
     /// The index of a key; `is_it` tests each candidate.

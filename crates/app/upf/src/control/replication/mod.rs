@@ -117,7 +117,7 @@ impl Replication {
     pub(super) fn record_changes(&mut self, now: Time, n4: &mut N4) -> Vec<Arc<[RestoredUsage]>> {
         for index in 0..self.is_known.len() as u32 {
             let was_known = self.is_known.get(index as usize) == Some(&true);
-            if was_known && n4.sessions_in(index..index + 1).next().is_none() {
+            if was_known && n4.session_at(index).is_none() {
                 self.set_known(index, false);
                 self.record(key_of(SESSION, index), None);
             }

@@ -20,16 +20,14 @@ use super::purge_queue::Purge;
 use super::state::Session;
 use crate::association::AssociationId;
 use crate::memory::{Footprint, Needed};
+use crate::part::PartNumber;
 use crate::report::{ReportingSession, SearchedPeers};
-use crate::seid::{SeidSequence, SeidShare};
+use crate::seid::SeidSequence;
 use crate::slab::Slab;
 use crate::{ApplyId, Config};
 
 /// The most buffers of completed plans that are kept for reuse.
 const MAX_FREE_BOXES: usize = 256;
-
-/// The most SEIDs that are drawn for one that is preferred: of 16 parts all but an eighth find one.
-const SEID_DRAWS: u32 = 32;
 
 /// TEIDs in use at a time, at most, for each session of the limit.
 const TUNNELS_PER_SESSION: u64 = 4;
@@ -40,8 +38,8 @@ pub(crate) struct Sessions {
     pub(super) all: Slab<Session>,
     /// The UPF's SEIDs, which contain the index of their sessions.
     seids: SeidSequence,
-    /// The SEIDs that new sessions get, if one is found soon; `None`: any.
-    preferred_seids: Option<SeidShare>,
+    /// The part that these sessions are.
+    pub(super) number: PartNumber,
     /// The indices of sessions that the data plane established: their SEIDs do not contain them.
     adopted: BTreeMap<Seid, u32>,
     /// The index found last: the same session is often looked up several times in a row.
@@ -76,14 +74,50 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// No sessions. The table never grows.
-    pub(crate) fn new(config: Arc<Config>, capabilities: Capabilities, endpoints: LocalEndpoints) -> Self {
+    /// No sessions.
+    pub(crate) fn new(
+        config: Arc<Config>,
+        capabilities: Capabilities,
+        endpoints: LocalEndpoints,
+        number: PartNumber,
+    ) -> Self {
         let sessions = config.limits.sessions.min(capabilities.max_sessions as usize);
-        let catalogue = config.catalogue.clone();
+        let resources = Resources::new(tunnels(&config, sessions), addresses(&config, &endpoints));
+        let planning = Planning { capabilities, endpoints, catalogue: config.catalogue.clone() };
+        Self::empty(config, planning, resources, number)
+    }
+
+    /// No sessions, beside these: with the same tunnels and UE addresses.
+    pub(crate) fn beside(&self, number: PartNumber) -> Self {
+        let (config, planning) = (Arc::clone(&self.config), self.planning.clone());
+        Self::empty(config, planning, self.resources.beside(), number)
+    }
+
+    /// No sessions, and no memory for any.
+    pub(crate) fn vacant(&self, number: PartNumber) -> Self {
+        let (config, planning) = (Arc::clone(&self.config), self.planning.clone());
+        Self::with_capacity(config, planning, self.resources.beside(), number, 0)
+    }
+
+    /// No sessions. The table never grows, unless a part gets many more sessions than its share.
+    fn empty(config: Arc<Config>, planning: Planning, resources: Resources, number: PartNumber) -> Self {
+        let most = config.limits.sessions.min(planning.capabilities.max_sessions as usize);
+        let share = most.div_ceil(number.parts());
+        let sessions = if number.parts() > 1 { share + share / 8 } else { share };
+        Self::with_capacity(config, planning, resources, number, sessions)
+    }
+
+    fn with_capacity(
+        config: Arc<Config>,
+        planning: Planning,
+        resources: Resources,
+        number: PartNumber,
+        sessions: usize,
+    ) -> Self {
         Self {
             all: Slab::with_capacity(sessions),
             seids: SeidSequence::new(config.seed, config.secret),
-            preferred_seids: None,
+            number,
             adopted: BTreeMap::new(),
             last: AtomicU32::default(),
             by_cp: HashIndex::with_capacity(sessions),
@@ -98,8 +132,8 @@ impl Sessions {
             purge_due: None,
             removals: BTreeSet::new(),
             removals_in_flight: 0,
-            resources: Resources::new(tunnels(&config, sessions), addresses(&config, &endpoints)),
-            planning: Planning { capabilities, endpoints, catalogue },
+            resources,
+            planning,
             config,
             changed: None,
         }
@@ -196,22 +230,15 @@ impl Sessions {
         self.resources.claims().addresses.routes()
     }
 
-    /// New sessions get SEIDs of this share, if one is found soon; `None`: any.
-    pub(crate) const fn prefer_seids(&mut self, share: Option<SeidShare>) {
-        self.preferred_seids = share;
-    }
-
-    /// The SEID of the next session, which [`Sessions::insert`] allocates.
+    /// The SEID of the next session, which [`Sessions::insert`] allocates: one of this part. In the mean it draws as many as
+    /// there are parts.
     pub(crate) fn next_seid(&mut self) -> Seid {
-        let mut draws = 0;
         loop {
             let seid = self.seids.peek(self.all.vacant_index());
-            let is_preferred = self.preferred_seids.is_none_or(|share| share.has(seid));
-            if (is_preferred || draws >= SEID_DRAWS) && !self.is_of_data_plane(seid) {
+            if self.number.has(seid) && !self.is_of_data_plane(seid) {
                 return seid;
             }
             self.seids.advance();
-            draws += 1;
         }
     }
 
@@ -231,7 +258,10 @@ impl Sessions {
     pub(super) fn insert_new(&mut self, session: Session) {
         let cp = session.cp;
         let index = self.enter(self.all.vacant_index(), session);
-        cp.addr.iter().for_each(|ip| self.by_cp.insert((cp.seid, ip), index));
+        for ip in cp.addr.iter() {
+            self.by_cp.insert((cp.seid, ip), index);
+            self.number.note_cp(cp.seid, ip);
+        }
     }
 
     /// A session with this SEID can be restored: it is one of this secret, and its place is behind all others.
@@ -459,7 +489,7 @@ impl Sessions {
     fn begin(&mut self, seid: Seid, in_flight: InFlight) -> Option<ApplyId> {
         let index = self.index_of(seid)?;
         self.plans_submitted = self.plans_submitted.wrapping_add(1);
-        let id = ApplyId::new(self.plans_submitted, index);
+        let id = ApplyId::new(self.plans_submitted, self.number.part(), index);
         let session = self.all.get_mut(index)?;
         session.in_flight = Some(match self.free_boxes.pop() {
             Some(mut spare) => {
@@ -548,6 +578,7 @@ impl Sessions {
                 self.by_cp.remove_at(probe, other);
             }
             self.by_cp.insert_at(probe, index);
+            self.number.note_cp(cp.seid, ip);
         }
     }
 
@@ -567,7 +598,9 @@ impl Sessions {
         let Some(index) = self.index_of(seid) else { return };
         let Some(session) = self.all.get(index) else { return };
         for ip in session.cp.addr.iter() {
-            self.by_cp.remove((session.cp.seid, ip), index);
+            if self.by_cp.take_at(self.by_cp.probe((session.cp.seid, ip)), index) {
+                self.number.forget_cp(session.cp.seid, ip);
+            }
         }
     }
 }

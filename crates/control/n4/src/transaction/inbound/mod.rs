@@ -107,6 +107,8 @@ pub(crate) struct Inbound {
     bounds: Bounds,
     /// Octets of memory of all cached responses.
     octets: usize,
+    /// The number of changes of the epochs.
+    epoch_changes: u64,
     /// The number of the last epoch.
     last_epoch: u32,
     /// The current and the previous epoch of each host that restarted.
@@ -219,6 +221,7 @@ impl Inbound {
             lifetime,
             bounds,
             octets: 0,
+            epoch_changes: 0,
             last_epoch: 0,
             epochs: BTreeMap::new(),
         }
@@ -238,6 +241,7 @@ impl Inbound {
     /// Begins a new restart epoch of these hosts. Returns its number, which is higher than all before.
     pub(crate) fn begin_epoch(&mut self, hosts: &[IpAddr]) -> u32 {
         self.last_epoch = self.last_epoch.saturating_add(1);
+        self.epoch_changes += 1;
         for ip in hosts {
             let before = self.epoch(*ip);
             self.epochs.insert(*ip, [self.last_epoch, before]);
@@ -247,6 +251,7 @@ impl Inbound {
 
     /// Cancels the last epoch of these hosts: no restart was confirmed.
     pub(crate) fn cancel_epoch(&mut self, hosts: &[IpAddr]) {
+        self.epoch_changes += 1;
         for host in hosts {
             if let Some([epoch, before]) = self.epochs.get_mut(host) {
                 *epoch = *before;
@@ -254,8 +259,17 @@ impl Inbound {
         }
     }
 
+    /// Has the epochs of another part.
+    pub(crate) fn follow_epochs(&mut self, other: &Self) {
+        if self.epoch_changes != other.epoch_changes {
+            self.epochs.clone_from(&other.epochs);
+            (self.last_epoch, self.epoch_changes) = (other.last_epoch, other.epoch_changes);
+        }
+    }
+
     /// Removes the epochs of these hosts: no peer uses them any more.
     pub(crate) fn forget_epochs(&mut self, hosts: &[IpAddr]) {
+        self.epoch_changes += 1;
         for host in hosts {
             self.epochs.remove(host);
         }

@@ -33,6 +33,10 @@ pub(crate) trait Aim {
 /// One number sequence serves all peers, so a number identifies one request.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
+    /// The numbers of this part: so many from the first one on, before they are permuted.
+    first_number: u32,
+    numbers: u32,
+    /// The last one, counted from the first.
     last_number: u32,
     /// Makes sequence numbers unpredictable.
     secret: Option<IdCipher>,
@@ -155,9 +159,13 @@ impl<P: Aim> Outbound<P> {
     /// An empty table. Without a secret the first request gets the number after `last`; with one the order of the
     /// numbers is secret: a response authenticates its sender, so hosts that did not receive the request must not be
     /// able to forge it.
-    pub(crate) fn new(last: u32, secret: Option<IdCipher>) -> Self {
+    /// `part` is one of so many, which send to the same peers.
+    pub(crate) fn new(last: u32, secret: Option<IdCipher>, (part, parts): (usize, usize)) -> Self {
+        let numbers = (SEQUENCE_MASK + 1) / u32::try_from(parts).unwrap_or(1).max(1);
         Self {
-            last_number: last & SEQUENCE_MASK,
+            first_number: numbers * part as u32,
+            numbers,
+            last_number: last % numbers,
             secret,
             pending: PartitionedMap::default(),
             deadlines: BTreeSet::new(),
@@ -180,6 +188,11 @@ impl<P: Aim> Outbound<P> {
         let bytes = encode(sequence)?;
         self.insert(sequence, Pending::new(now, policy, request, bytes.clone()));
         Ok(bytes)
+    }
+
+    /// IEs are left out of the request with this number, as it was sent last.
+    pub(crate) fn is_plain(&self, sequence: u32) -> bool {
+        self.pending.get(&sequence).is_some_and(|pending| pending.plain.is_some())
     }
 
     /// Stores a request that another member of a chain has sent, or was about to send, under the same number: as if it were sent now for the first time.
@@ -426,8 +439,9 @@ impl<P: Aim> Outbound<P> {
     /// The next number that no pending request uses. There are 2^24, far more than can be pending.
     fn free_sequence(&mut self) -> u32 {
         loop {
-            self.last_number = self.last_number.wrapping_add(1) & SEQUENCE_MASK;
-            let sequence = self.secret.map_or(self.last_number, |secret| shuffle(self.last_number, secret));
+            self.last_number = (self.last_number + 1) % self.numbers;
+            let number = self.first_number + self.last_number;
+            let sequence = self.secret.map_or(number, |secret| shuffle(number, secret));
             if !self.pending.contains_key(&sequence) {
                 return sequence;
             }

@@ -34,7 +34,7 @@ fn at(secs: u64) -> Time {
 // Output: retransmissions after 1, 3 and 6 s; given up after 9 s; nothing left.
 #[test]
 fn an_unanswered_request_backs_off_and_is_given_up() {
-    let mut outbound = Outbound::new(0, None);
+    let mut outbound = Outbound::new(0, None, (0, 1));
     let bytes = outbound.start(at(0), POLICY, request("x"), |sequence| Ok(vec![sequence as u8])).unwrap();
     for due in [1, 3, 6] {
         assert_eq!(outbound.next_deadline(), Some(at(due)));
@@ -58,7 +58,7 @@ fn an_unanswered_request_backs_off_and_is_given_up() {
 // Output: it times out again after 30 s, with its octets; retained once more, a response is still accepted.
 #[test]
 fn a_lost_request_can_be_kept() {
-    let mut outbound = Outbound::new(0, None);
+    let mut outbound = Outbound::new(0, None, (0, 1));
     let policy = Retransmission { retries: 0, ..POLICY };
     outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
     for (now, kept) in [(1, false), (31, true), (61, true)] {
@@ -76,7 +76,7 @@ fn a_lost_request_can_be_kept() {
 // Output: the same octets with the new SEID are sent to the new address, and a response from there is accepted.
 #[test]
 fn a_request_follows_its_session() {
-    let mut outbound = Outbound::new(0, None);
+    let mut outbound = Outbound::new(0, None, (0, 1));
     outbound.start(at(0), POLICY, request("x"), |_| Ok(vec![9; 16])).unwrap();
     let to = SocketAddr::from(([192, 0, 2, 2], 8805));
     let resent = outbound.redirect(to, [1, 2].into_iter(), |bytes| set_seid(bytes, Seid(1)));
@@ -89,7 +89,7 @@ fn a_request_follows_its_session() {
 // Output: only the first right one is accepted.
 #[test]
 fn an_answer_is_matched_by_host_number_and_type() {
-    let mut outbound = Outbound::new(6, None);
+    let mut outbound = Outbound::new(6, None, (0, 1));
     outbound.start(at(0), POLICY, request("x"), |_| Ok(Vec::new())).unwrap();
     assert_eq!(outbound.answered(peer(8805), 8, HeartbeatResponse), None);
     assert_eq!(outbound.answered(peer(8805), 7, AssociationSetupResponse), None);
@@ -103,7 +103,7 @@ fn an_answer_is_matched_by_host_number_and_type() {
 // Output: it wraps at 24 bits and skips the one in use.
 #[test]
 fn numbers_wrap_and_skip_those_in_use() {
-    let mut outbound = Outbound::new(SEQUENCE_MASK, None);
+    let mut outbound = Outbound::new(SEQUENCE_MASK, None, (0, 1));
     let numbers = |outbound: &mut Outbound<&str>| {
         let bytes = outbound.start(at(0), POLICY, request("x"), |s| Ok(s.to_be_bytes().to_vec())).unwrap();
         u32::from_be_bytes(bytes.try_into().unwrap())
@@ -116,7 +116,7 @@ fn numbers_wrap_and_skip_those_in_use() {
 
 #[test]
 fn a_cancelled_request_leaves_nothing() {
-    let mut outbound = Outbound::new(0, None);
+    let mut outbound = Outbound::new(0, None, (0, 1));
     outbound.start(at(0), POLICY, request("keep"), |_| Ok(Vec::new())).unwrap();
     outbound.start(at(0), POLICY, request("drop"), |_| Ok(Vec::new())).unwrap();
     assert_eq!(outbound.cancel(|purpose| *purpose == "drop"), 1);
@@ -127,7 +127,7 @@ fn a_cancelled_request_leaves_nothing() {
 // Output: the others stay, and are found; nothing is left of the cancelled ones.
 #[test]
 fn requests_about_an_association_are_cancelled_together() {
-    let mut outbound = Outbound::new(0, None);
+    let mut outbound = Outbound::new(0, None, (0, 1));
     let policy = Retransmission { retries: 0, ..POLICY };
     for purpose in ["of 1", "of 2", "x", "of 1"] {
         outbound.start(at(0), policy, request(purpose), |_| Ok(Vec::new())).unwrap();

@@ -65,9 +65,9 @@ fn sessions_of_one_ue_that_begin_at_once_are_on_one_worker() {
     assert_empty(&both.iter().collect::<Vec<_>>());
 }
 
-// Input:  room for three sessions; three threads, each with a part, that establish two sessions and end them, five thousand times; then one part
+// Input:  a limit of three sessions; three threads, each with a part, that establish two sessions and end them, five thousand times; then one part
 //         establishes two, and another one two more.
-// Output: there are never more than three; the last one has no room until one of the first part ends.
+// Output: there are never more than three; the last one is refused until one of the first part ends.
 #[test]
 fn all_parts_together_have_room_for_so_many_sessions() {
     let mut all = offices(3, 3, false);

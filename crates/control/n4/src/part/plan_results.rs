@@ -10,7 +10,7 @@ use causeway_pfcp::{
 use causeway_rules::{PendingChange, PlannedChange, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
-use super::N4;
+use super::Turn;
 use crate::ApplyId;
 use crate::load::LoadStatus;
 use crate::memory::Footprint;
@@ -56,16 +56,16 @@ impl Results {
     }
 }
 
-impl N4 {
+impl Turn<'_> {
     /// Handles the result of a plan from [`crate::Output::Apply`], once for each plan.
     ///
     /// Events that the data plane raised before it applied the plan must be passed first.
-    pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
-        self.sessions.set_time(now);
-        if let Some(seid) = self.sessions.purged_session_of_plan(id) {
+    pub(crate) fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
+        self.part.sessions.set_time(now);
+        if let Some(seid) = self.part.sessions.purged_session_of_plan(id) {
             self.remove_before_purge(now, seid);
         }
-        let Some((seid, is_marked_for_removal, in_flight)) = self.sessions.finish(id) else { return };
+        let Some((seid, is_marked_for_removal, in_flight)) = self.part.sessions.finish(id) else { return };
         self.outcome(now, seid, is_marked_for_removal, in_flight, result);
         self.continue_purging(now);
     }
@@ -79,7 +79,7 @@ impl N4 {
         result: Result<Applied, ApplyError>,
     ) {
         if let Err(error) = &result {
-            self.out.failed_plan(seid, error.clone());
+            self.part.out.failed_plan(seid, error.clone());
         }
         let InFlight { purpose, change } = in_flight;
         if is_marked_for_removal {
@@ -105,39 +105,41 @@ impl N4 {
             }
             (PlanPurpose::Delete(key), result) => self.deleted(now, seid, key, change, result),
             (PlanPurpose::Modify(key, _), Err(error)) => self.not_changed(now, seid, key, change, &error),
-            (PlanPurpose::Restore, Ok(_)) => self.sessions.commit(seid, change),
+            (PlanPurpose::Restore, Ok(_)) => self.part.sessions.commit(seid, change),
             // The notice of the failed plan names it.
             (PlanPurpose::Restore, Err(_)) => {
-                self.sessions.abandon(seid, change);
+                self.part.sessions.abandon(seid, change);
                 self.drop_session(now, seid);
             }
-            (PlanPurpose::Instruct, Ok(_)) => self.sessions.commit(seid, change),
-            (PlanPurpose::Instruct, Err(_)) => self.sessions.abandon(seid, change),
+            (PlanPurpose::Instruct, Ok(_)) => self.part.sessions.commit(seid, change),
+            (PlanPurpose::Instruct, Err(_)) => self.part.sessions.abandon(seid, change),
             (PlanPurpose::Release, result) => self.released(now, seid, change, result),
             // Only a session marked for removal is purged.
-            (PlanPurpose::Purge, _) => self.sessions.abandon(seid, change),
+            (PlanPurpose::Purge, _) => self.part.sessions.abandon(seid, change),
         }
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: PendingChange) {
-        let Some(session) = self.sessions.get(seid) else { return };
+        let Some(session) = self.part.sessions.get(seid) else { return };
         let (cp, association) = (session.cp(), session.association());
         let status = self.status(now, Some(association), 0);
-        self.sessions.set_established(now, seid);
+        self.part.sessions.set_established(now, seid);
         let profiled = change.profiled().filter(|_| status.is_empty());
         let known = profiled.and_then(|profiled| {
-            let octets = self.transactions.buffer();
-            self.templates.encode(profiled, seid, cp.seid, key.sequence, octets)
+            let octets = self.part.transactions.buffer();
+            self.part.templates.encode(profiled, seid, cp.seid, key.sequence, octets)
         });
         if let Some(bytes) = known {
-            self.sessions.commit(seid, change);
+            self.part.sessions.commit(seid, change);
             return self.answer_with(now, key, MessageType::SessionEstablishmentResponse, bytes);
         }
         let (profiled, created) = (profiled.cloned(), CreatedIes::by(&change));
-        self.sessions.commit(seid, change);
+        self.part.sessions.commit(seid, change);
         self.accept_establishment(now, key, cp, seid, created, status);
-        if let (Some(profiled), RequestState::Answered(bytes)) = (profiled, self.transactions.look_up(&key)) {
-            self.templates.remember(&profiled, seid, cp.seid, key.sequence, bytes);
+        if let (Some(profiled), RequestState::Answered(bytes)) =
+            (profiled, self.part.transactions.look_up(&key))
+        {
+            self.part.templates.remember(&profiled, seid, cp.seid, key.sequence, bytes);
         }
     }
 
@@ -149,7 +151,7 @@ impl N4 {
         seid: Seid,
         request: &SessionEstablishmentRequest<'_>,
     ) {
-        let Some(session) = self.sessions.get(seid) else { return self.transactions.forget(&key) };
+        let Some(session) = self.part.sessions.get(seid) else { return self.part.transactions.forget(&key) };
         let (cp, association) = (session.cp(), session.association());
         match causeway_rules::repeat_establishment(request, seid, &session.rules().to_rules()) {
             Err(rejection) => self.refuse(now, key, RequestRefusal::from(rejection).about(cp.seid)),
@@ -170,12 +172,12 @@ impl N4 {
         created: CreatedIes,
         status: LoadStatus,
     ) {
-        let node = self.config.node.clone();
+        let node = self.node.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = SessionEstablishmentResponse {
             load_control_information: status.load,
             overload_control_information: status.overload,
-            up_f_seid: Some(FSeid { seid, addr: self.config.address }),
+            up_f_seid: Some(FSeid { seid, addr: self.node.config.address }),
             created_pdrs: created.pdrs.into(),
             created_traffic_endpoints: created.endpoints.into(),
             ..SessionEstablishmentResponse::new(NodeId::from(&node), cause)
@@ -192,8 +194,8 @@ impl N4 {
         change: PendingChange,
         error: &ApplyError,
     ) {
-        self.sessions.abandon(seid, change);
-        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
+        self.part.sessions.abandon(seid, change);
+        let cp = self.part.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
         self.refuse(now, key, RequestRefusal::from(error).about(cp));
         self.drop_session(now, seid);
     }
@@ -210,27 +212,29 @@ impl N4 {
         mut change: PendingChange,
         applied: Applied,
     ) {
-        if self.sessions.get(seid).is_none() {
+        if self.part.sessions.get(seid).is_none() {
             return;
         }
         let has_results =
-            !change.is_rebinding() || applied != Applied::default() || !self.reports.is_empty(seid);
+            !change.is_rebinding() || applied != Applied::default() || !self.part.reports.is_empty(seid);
         let results =
             if has_results { self.results_of(seid, &mut change, &applied) } else { Results::default() };
         // A rebound session needs as much memory as before.
         let footprint = (!change.is_rebinding()).then(|| Footprint::after(&change));
-        self.sessions.take_usage(seid, &applied.usage);
-        self.sessions.commit(seid, change);
-        self.reports.plan_is_done(seid, true);
-        footprint.into_iter().for_each(|footprint| self.sessions.set_footprint(seid, footprint));
+        self.part.sessions.take_usage(seid, &applied.usage);
+        self.part.sessions.commit(seid, change);
+        self.part.reports.plan_is_done(seid, true);
+        footprint.into_iter().for_each(|footprint| self.part.sessions.set_footprint(seid, footprint));
         takeover.into_iter().for_each(|takeover| self.take_over(now, seid, *takeover));
-        let session = self.sessions.get(seid);
+        let session = self.part.sessions.get(seid);
         let cp = session.map_or(Seid(0), |session| session.cp().seid);
         let association = session.map(Session::association);
         let status = self.status(now, association, 0);
         // A response that contains nothing but the acceptance is made from a template.
         let is_plain = status.is_empty() && (!has_results || results.is_empty());
-        if is_plain && let Some(bytes) = self.templates.accept(cp, key.sequence, self.transactions.buffer()) {
+        if is_plain
+            && let Some(bytes) = self.part.templates.accept(cp, key.sequence, self.part.transactions.buffer())
+        {
             return self.answer_with(now, key, MessageType::SessionModificationResponse, bytes);
         }
         let Results { created, usage_reports, additional, packet_rates } = results;
@@ -247,10 +251,10 @@ impl N4 {
             ..SessionModificationResponse::new(cause)
         };
         self.answer(now, key, cp, Some(cause), &response.into());
-        if let RequestState::Answered(bytes) = self.transactions.look_up(&key)
+        if let RequestState::Answered(bytes) = self.part.transactions.look_up(&key)
             && is_plain
         {
-            self.templates.remember_accepted(cp, key.sequence, bytes);
+            self.part.templates.remember_accepted(cp, key.sequence, bytes);
         }
     }
 
@@ -258,9 +262,10 @@ impl N4 {
     fn results_of(&mut self, seid: Seid, change: &mut PendingChange, applied: &Applied) -> Results {
         let created = CreatedIes::by(change);
         let answered = |urr| applied.usage.iter().any(|usage| usage.urr == urr);
-        let waited = self.reports.take_usage_of(seid, |urr| !change.has_urr(urr) || answered(urr));
-        let mut usage_reports = self.sessions.usage_reports(seid, change, &waited, applied, self.wall);
-        let additional = self.reports.push_front(seid, split_additional(&mut usage_reports));
+        let waited = self.part.reports.take_usage_of(seid, |urr| !change.has_urr(urr) || answered(urr));
+        let mut usage_reports =
+            self.part.sessions.usage_reports(seid, change, &waited, applied, self.node.wall);
+        let additional = self.part.reports.push_front(seid, split_additional(&mut usage_reports));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         Results { created, usage_reports, additional, packet_rates }
     }
@@ -273,31 +278,34 @@ impl N4 {
         change: PendingChange,
         error: &ApplyError,
     ) {
-        self.sessions.abandon(seid, change);
-        self.reports.plan_is_done(seid, false);
-        let kept = self.sessions.get(seid).map(|it| (it.cp().seid, Footprint::kept(it.rules())));
+        self.part.sessions.abandon(seid, change);
+        self.part.reports.plan_is_done(seid, false);
+        let kept = self.part.sessions.get(seid).map(|it| (it.cp().seid, Footprint::kept(it.rules())));
         if let Some((_, footprint)) = kept {
-            self.sessions.set_footprint(seid, footprint);
+            self.part.sessions.set_footprint(seid, footprint);
         }
         let cp = kept.map_or(Seid(0), |(cp, _)| cp);
         self.refuse(now, key, RequestRefusal::from(error).about(cp));
     }
 
-    /// Starts queued work: requests first, then reports.
-    fn start_next(&mut self, now: Time, seid: Seid) {
-        let is_quiet = self.sessions.get(seid).is_none_or(Session::is_quiet);
-        if is_quiet && self.reports.is_empty(seid) {
+    /// Starts queued work: requests first, then reports. Work behind a request that only all parts can decide waits.
+    pub(crate) fn start_next(&mut self, now: Time, seid: Seid) {
+        let is_quiet = self.part.sessions.get(seid).is_none_or(Session::is_quiet);
+        if is_quiet && self.part.reports.is_empty(seid) {
             return;
         }
-        self.sessions.continue_release(seid, &mut self.out);
-        while self.sessions.get(seid).is_some_and(|session| !session.has_plan()) {
-            let Some(waiting) = self.sessions.next_waiting(seid) else { break };
+        self.part.sessions.continue_release(seid, &mut self.part.out);
+        while self.part.sessions.get(seid).is_some_and(|session| !session.has_plan()) {
+            let Some(waiting) = self.part.sessions.next_waiting(seid) else { break };
             match waiting {
                 QueuedWork::Request(request) => {
                     self.existing_session(now, seid, request.key, &request.header, &request.body);
+                    if self.part.has_undecided(seid) {
+                        return;
+                    }
                 }
                 QueuedWork::Answer(instructions) => {
-                    self.sessions.instruct(seid, &instructions, &mut self.out);
+                    self.part.sessions.instruct(seid, &instructions, &mut self.part.out);
                 }
             }
         }
@@ -319,28 +327,36 @@ impl N4 {
             Err(ApplyError::UnknownSession(_)) => Applied::default(),
             Err(error) => return self.not_changed(now, seid, key, change, &error),
         };
-        let Some(session) = self.sessions.get(seid) else { return };
+        let Some(session) = self.part.sessions.get(seid) else { return };
         // The index entries of the session are in other cache lines, which are often not cached when there are many.
-        std::hint::black_box(self.sessions.prefetch_removal(session));
-        let (cp, has_reports) = (session.cp().seid, !self.reports.is_empty(seid));
+        std::hint::black_box(self.part.sessions.prefetch_removal(session));
+        let (cp, has_reports) = (session.cp().seid, !self.part.reports.is_empty(seid));
         let status = self.status(now, Some(session.association()), 1);
         let has_more = has_reports || !status.is_empty() || !applied.packet_rates.is_empty();
         // A response with the usage of this deletion alone is made from a template.
-        let Some(session) = self.sessions.get(seid).filter(|_| change.is_profiled_removal() && !has_more)
+        let Some(session) =
+            self.part.sessions.get(seid).filter(|_| change.is_profiled_removal() && !has_more)
         else {
             return self.accept_deletion(now, seid, key, change, applied, status);
         };
-        let octets = self.transactions.buffer();
-        let known = self.templates.end(session.rules(), &applied.usage, cp, key.sequence, octets, self.wall);
+        let octets = self.part.transactions.buffer();
+        let known = self.part.templates.end(
+            session.rules(),
+            &applied.usage,
+            cp,
+            key.sequence,
+            octets,
+            self.node.wall,
+        );
         if let Some(bytes) = known {
-            self.sessions.free_resources(seid, change);
+            self.part.sessions.free_resources(seid, change);
             self.answer_with(now, key, MessageType::SessionDeletionResponse, bytes);
             return self.drop_session(now, seid);
         }
         let (rules, usage) = (session.rules().clone(), applied.usage.clone());
         self.accept_deletion(now, seid, key, change, applied, status);
-        if let RequestState::Answered(bytes) = self.transactions.look_up(&key) {
-            self.templates.remember_end(&rules, &usage, cp, key.sequence, bytes, self.wall);
+        if let RequestState::Answered(bytes) = self.part.transactions.look_up(&key) {
+            self.part.templates.remember_end(&rules, &usage, cp, key.sequence, bytes, self.node.wall);
         }
     }
 
@@ -357,22 +373,22 @@ impl N4 {
         applied: Applied,
         status: LoadStatus,
     ) {
-        let Some(cp) = self.sessions.get(seid).map(|session| session.cp().seid) else { return };
-        let pending = self.reports.is_in_flight(seid).then_some(SessionDeletionResponseFlags::PURU);
-        let mut usage_reports = self.reports.take_additional(seid);
-        let waited = self.reports.take_unsent_usage(seid);
-        usage_reports.append(&mut self.sessions.usage_reports(
+        let Some(cp) = self.part.sessions.get(seid).map(|session| session.cp().seid) else { return };
+        let pending = self.part.reports.is_in_flight(seid).then_some(SessionDeletionResponseFlags::PURU);
+        let mut usage_reports = self.part.reports.take_additional(seid);
+        let waited = self.part.reports.take_unsent_usage(seid);
+        usage_reports.append(&mut self.part.sessions.usage_reports(
             seid,
             &mut change,
             &waited,
             &applied,
-            self.wall,
+            self.node.wall,
         ));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
-        self.sessions.free_resources(seid, change);
+        self.part.sessions.free_resources(seid, change);
         let excess = split_excess(&mut usage_reports, OCTETS_OF_USAGE);
-        let follows = !excess.is_empty() && self.sessions.begin_or_continue_release(seid);
-        let additional = if follows { self.reports.push_front(seid, excess) } else { None };
+        let follows = !excess.is_empty() && self.part.sessions.begin_or_continue_release(seid);
+        let additional = if follows { self.part.reports.push_front(seid, excess) } else { None };
         let cause = Cause::RequestAccepted;
         let response = SessionDeletionResponse {
             additional_usage_reports: additional,

@@ -12,14 +12,14 @@ use causeway_pfcp::{
 use causeway_rules::{Change, PlannedChange, RecognizedRequest};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 
-use super::N4;
+use super::{Others, Turn};
 use crate::association::{AssociationId, SentTimeStamp};
 use crate::memory::Footprint;
-use crate::session::{PlanPurpose, QueuedRequest, Session, SessionSets, Takeover, tolerate};
+use crate::session::{Around, PlanPurpose, QueuedRequest, Session, SessionSets, Takeover, tolerate};
 use crate::transaction::{RequestKey, RequestRefusal, RequestState};
 use crate::{Notice, RefusalReason, ReleaseReason};
 
-impl N4 {
+impl Turn<'_> {
     /// Handles a session request that is no duplicate, or queues it behind an earlier one.
     pub(crate) fn session_request(&mut self, now: Time, key: RequestKey, header: Header, body: &[u8]) {
         match key.message {
@@ -61,7 +61,7 @@ impl N4 {
     }
 
     fn refuse_undecodable(&mut self, now: Time, seid: Seid, key: RequestKey, error: DecodeError) {
-        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
+        let cp = self.part.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
         self.refuse(now, key, RequestRefusal::from(error).about(cp));
     }
 
@@ -73,9 +73,10 @@ impl N4 {
     }
 
     fn wait(&mut self, now: Time, seid: Seid, waiting: QueuedRequest) {
-        let (key, limits) = (waiting.key, &self.config.limits);
-        if !self.sessions.wait(seid, waiting, limits.waiting_per_session, limits.waiting_octets) {
-            let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
+        let (key, limits) = (waiting.key, &self.node.config.limits);
+        let octets = limits.waiting_octets.div_ceil(self.part.number.parts());
+        if !self.part.sessions.wait(seid, waiting, limits.waiting_per_session, octets) {
+            let cp = self.part.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
             let refusal = RequestRefusal::new(Cause::EntityInCongestion, RefusalReason::TooManyQueued);
             self.refuse(now, key, refusal.about(cp));
         }
@@ -83,21 +84,29 @@ impl N4 {
 
     fn establish(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
         // The template cache comes before the decoder. If it does not lead to a session, the decoded request decides.
-        if let Some(known) = self.sessions.recognize(body)
-            && self.sessions.by_cp_f_seid(&known.cp).is_none()
+        if let Some(known) = self.part.sessions.recognize(body)
+            && self.part.sessions.by_cp_f_seid(&known.cp).is_none()
+            && !self.shows_restart(key, known.profile.node(), known.cp, known.recovery)
             && self.establish_recognized(now, key, known, body)
         {
             return;
         }
         let request = match Message::decode(header, body) {
             Ok(Message::SessionEstablishmentRequest(request)) => request,
-            Ok(_) => return self.transactions.forget(&key),
+            Ok(_) => return self.part.transactions.forget(&key),
             Err(error) => return self.refuse(now, key, RequestRefusal::from(error).about(cp_seid(body))),
         };
         if self.handle_repeated_establishment(now, key, &request) {
             return;
         }
-        if let Err(refusal) = self.establish_decoded(now, key, &request) {
+        let (node, recovery) = (request.node_id.to_owned(), request.recovery_time_stamp);
+        if self.shows_restart(key, Some(&node), request.cp_f_seid, recovery.map(|stamp| stamp.0)) {
+            self.leave(key, header, body);
+            return;
+        }
+        if let Err(refusal) = self.establish_decoded(now, key, &request)
+            && !self.leave(key, header, body)
+        {
             self.refuse(now, key, refusal.about(request.cp_f_seid.seid));
         }
     }
@@ -112,22 +121,21 @@ impl N4 {
     ) -> bool {
         let Some(node) = known.profile.node() else { return false };
         let footprint = Footprint::profiled(known.profile.profile());
-        let admitted = self.admit_session(now, key, node, known.cp, known.recovery);
+        let admitted = self.admit_session(key, node, known.cp);
         let user = body.get(known.user.clone()).unwrap_or_default();
         let more = footprint.beyond(Footprint::default()) + user.len();
-        let Some((association, cp)) =
-            admitted.ok().filter(|_| self.memory.admits(self.sessions.needed(), more))
+        let Some((association, cp)) = admitted.ok().filter(|_| self.node.memory.admits(self.needed(), more))
         else {
             return false;
         };
-        let seid = self.sessions.next_seid();
+        let seid = self.part.sessions.next_seid();
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
         if !user.is_empty() {
             session.set_user(user);
         }
-        let Some(planned) = self.sessions.insert_recognized(session, known) else { return false };
-        self.associations.count_new_session(association);
-        self.sessions.submit(PlanPurpose::Establish(key), planned, &mut self.out);
+        let Some(planned) = self.part.sessions.insert_recognized(session, known) else { return false };
+        self.node.associations.count_new_session(association, self.part.number.part());
+        self.part.sessions.submit(PlanPurpose::Establish(key), planned, &mut self.part.out);
         true
     }
 
@@ -137,23 +145,23 @@ impl N4 {
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
     ) -> Result<(), RequestRefusal> {
-        let (node, recovery) = (request.node_id.to_owned(), request.recovery_time_stamp);
-        let (association, cp) =
-            self.admit_session(now, key, &node, request.cp_f_seid, recovery.map(|stamp| stamp.0))?;
+        let node = request.node_id.to_owned();
+        let (association, cp) = self.admit_session(key, &node, request.cp_f_seid)?;
         let sets = SessionSets::of(request)?;
         let mut user = Vec::new();
         if let Some(identities) = &request.user_id {
             identities.encode(&mut user);
         }
-        let seid = self.sessions.next_seid();
+        let seid = self.part.sessions.next_seid();
         let of_n4 = user.len() + sets.as_ref().map_or(0, SessionSets::octets);
-        let Self { memory, sessions, associations, out, .. } = self;
-        let needed = sessions.needed();
+        let needed = self.needed();
+        let Self { node, part, others, .. } = self;
         let admit = |rules: &RuleSet| {
             let more = Footprint::of(rules).beyond(Footprint::default()) + of_n4;
-            memory.check_session(needed, more, out)
+            node.memory.check_session(needed, more)
         };
-        let (change, owners) = sessions.plan_session(request, seid, association, associations, admit)?;
+        let around = Around { associations: &node.associations, others };
+        let (change, owners) = part.sessions.plan_session(request, seid, association, around, admit)?;
         let footprint = Footprint::of(change.session.rules());
         self.end_replaced_sessions(now, &cp, association, owners);
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
@@ -163,9 +171,9 @@ impl N4 {
         if let Some(sets) = sets {
             session.set_membership(sets);
         }
-        self.sessions.insert(session);
-        self.associations.count_new_session(association);
-        self.sessions.submit(PlanPurpose::Establish(key), change.into(), &mut self.out);
+        self.part.sessions.insert(session);
+        self.node.associations.count_new_session(association, self.part.number.part());
+        self.part.sessions.submit(PlanPurpose::Establish(key), change.into(), &mut self.part.out);
         Ok(())
     }
 
@@ -174,40 +182,47 @@ impl N4 {
     /// # Errors
     /// The sender may not establish it, or no session may be established now.
     fn admit_session(
-        &mut self,
-        now: Time,
+        &self,
         key: RequestKey,
         node: &NodeId,
         cp: FSeid,
-        recovery: Option<NtpSeconds>,
     ) -> Result<(AssociationId, FSeid), RequestRefusal> {
-        let association = self.associations.authorized_association(key, node)?;
-        let cp = self.associations.end_of(association, key.from.ip(), cp)?;
-        if let Some(recovery) = recovery {
-            let stamp = SentTimeStamp { entity: key.from.ip(), from: key.from, recovery };
-            self.associations.on_recovery_time_stamp(
-                now,
-                association,
-                stamp,
-                &mut self.transactions,
-                &mut self.out,
-            );
-        }
+        let association = self.node.associations.authorized_association(key, node)?;
+        let cp = self.node.associations.end_of(association, key.from.ip(), cp)?;
         self.refuse_new_session(association)?;
         Ok((association, cp))
     }
 
+    /// The Recovery Time Stamp of an establishment shows a restart of its SMF, which is to be noted first.
+    #[inline]
+    fn shows_restart(
+        &mut self,
+        key: RequestKey,
+        node: Option<&NodeId>,
+        cp: FSeid,
+        recovery: Option<NtpSeconds>,
+    ) -> bool {
+        let Some((recovery, node)) = recovery.zip(node).filter(|_| !self.knows_claims) else { return false };
+        let associations = &self.node.associations;
+        let Ok(association) = associations.authorized_association(key, node) else { return false };
+        let stamp = SentTimeStamp { entity: key.from.ip(), from: key.from, recovery };
+        let is_shown = associations.is_news(association, stamp)
+            && associations.end_of(association, key.from.ip(), cp).is_ok();
+        self.claim = is_shown.then_some((association, stamp));
+        is_shown
+    }
+
     /// No more sessions are accepted.
     pub(super) fn refuse_new_session(&self, association: AssociationId) -> Result<(), RequestRefusal> {
-        self.associations.refuse_while_releasing(association)?;
-        let most = self.sessions.most();
-        if self.is_stopping() {
+        self.node.associations.refuse_while_releasing(association)?;
+        let most = self.part.sessions.most();
+        if self.node.is_stopping {
             return Err(RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::ShuttingDown));
         }
-        if self.is_draining {
+        if self.node.is_draining {
             return Err(RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::Draining));
         }
-        if self.sessions.len() >= most {
+        if self.sessions_at_most() >= most {
             let reason = RefusalReason::TooManySessions(most);
             return Err(RequestRefusal::new(Cause::NoResourcesAvailable, reason));
         }
@@ -217,29 +232,36 @@ impl N4 {
     /// The request that establishes a session, with the current restart epoch of its SMF.
     #[inline]
     fn origin(&self, key: RequestKey) -> RequestKey {
-        key.in_epoch(self.transactions.epoch(key.from.ip()))
+        key.in_epoch(self.part.transactions.epoch(key.from.ip()))
     }
 
     fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, header: &Header, body: &[u8]) {
-        if self.sessions.get(seid).is_none() {
+        if self.part.sessions.get(seid).is_none() {
             return self.refuse_unknown(now, key, Some(seid));
         }
         // The template cache comes before the decoder.
-        if let Some(known) = self.sessions.recognize_modification(seid, body)
-            && let Ok(takeover) =
-                self.sessions.takeover(key, seid, (known.cp, known.node()), None, &self.associations)
+        if let Some(known) = self.part.sessions.recognize_modification(seid, body)
+            && let Ok(takeover) = self.part.sessions.takeover(
+                key,
+                seid,
+                (known.cp, known.node()),
+                None,
+                &self.node.associations,
+            )
         {
             let planned = PlannedChange::rebind(seid, known);
             return self.submit_modification(seid, key, takeover, planned);
         }
         match Message::decode(header, body) {
             Ok(Message::SessionModificationRequest(request)) => {
-                if let Err(refusal) = self.modify_decoded(now, seid, key, &request, body) {
-                    let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
+                if let Err(refusal) = self.modify_decoded(now, seid, key, &request, body)
+                    && !self.leave(key, header, body)
+                {
+                    let cp = self.part.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
                     self.refuse(now, key, refusal.about(cp));
                 }
             }
-            Ok(_) => self.transactions.forget(&key),
+            Ok(_) => self.part.transactions.forget(&key),
             Err(error) => self.refuse_undecodable(now, seid, key, error),
         }
     }
@@ -252,43 +274,43 @@ impl N4 {
         request: &SessionModificationRequest<'_>,
         body: &[u8],
     ) -> Result<(), RequestRefusal> {
-        let Some(session) = self.sessions.get(seid) else { return Ok(()) };
+        let Some(session) = self.part.sessions.get(seid) else { return Ok(()) };
         let held = session.association();
         let membership = SessionSets::after(session.membership(), request)?;
         let more_for_sets = self.more_for_sets(seid, membership.as_ref());
         let names_sets = membership.is_some();
         let node = request.node_id.as_ref().map(|node| node.to_owned());
         let named = (request.cp_f_seid, node.as_ref());
-        let takeover = self.sessions.takeover(key, seid, named, membership, &self.associations)?;
-        let change = self.sessions.plan_change(request, seid, held, &self.associations)?;
+        let takeover = self.part.sessions.takeover(key, seid, named, membership, &self.node.associations)?;
+        let Self { node, part, others, .. } = self;
+        let around = Around { associations: &node.associations, others };
+        let change = part.sessions.plan_change(request, seid, held, around)?;
         if change.plan.change.is_empty() {
-            if let Err(refusal) =
-                self.memory.check_session(self.sessions.needed(), more_for_sets, &mut self.out)
-            {
-                self.sessions.discard(change);
+            if let Err(refusal) = self.node.memory.check_session(self.needed(), more_for_sets) {
+                self.part.sessions.discard(change);
                 return Err(refusal);
             }
             let pending = PlannedChange::from(change).pending;
-            tolerate(seid, &pending, &mut self.out);
+            tolerate(seid, &pending, &mut self.part.out);
             self.modified(now, seid, key, takeover, pending, Applied::default());
             self.send_reports(now, seid);
             return Ok(());
         }
         if let Err(refusal) = self.check_usage(seid, &change) {
-            self.sessions.discard(change);
+            self.part.sessions.discard(change);
             return Err(refusal);
         }
         // Until the plan is applied, the larger of both footprints counts.
-        let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
+        let (before, after) = (self.part.sessions.footprint(seid), Footprint::of(change.session.rules()));
         let more = after.beyond(before) + more_for_sets;
-        if let Err(refusal) = self.memory.check_session(self.sessions.needed(), more, &mut self.out) {
-            self.sessions.discard(change);
+        if let Err(refusal) = self.node.memory.check_session(self.needed(), more) {
+            self.part.sessions.discard(change);
             return Err(refusal);
         }
-        self.sessions.set_footprint(seid, before.or(after));
+        self.part.sessions.set_footprint(seid, before.or(after));
         // The session sets are in no template.
         if !names_sets {
-            self.sessions.cache_transition(seid, body, &change);
+            self.part.sessions.cache_transition(seid, body, &change);
         }
         self.submit_modification(seid, key, takeover, change.into());
         Ok(())
@@ -296,9 +318,9 @@ impl N4 {
 
     /// Rejects a modification that reports more usage while the SMF does not acknowledge that of earlier ones.
     fn check_usage(&self, seid: Seid, change: &Change) -> Result<(), RequestRefusal> {
-        let waiting = self.reports.additional(seid);
-        if waiting <= self.config.limits.queued_reports_per_session
-            || !self.sessions.reports_usage(seid, &change.plan)
+        let waiting = self.part.reports.additional(seid);
+        if waiting <= self.node.config.limits.queued_reports_per_session
+            || !self.part.sessions.reports_usage(seid, &change.plan)
         {
             return Ok(());
         }
@@ -313,18 +335,18 @@ impl N4 {
         takeover: Option<Box<Takeover>>,
         planned: PlannedChange,
     ) {
-        if self.reports.notifies(seid) {
-            let pdrs = self.sessions.notified_again(seid, &planned.plan);
-            self.reports.set_notified_again(seid, pdrs);
+        if self.part.reports.notifies(seid) {
+            let pdrs = self.part.sessions.notified_again(seid, &planned.plan);
+            self.part.reports.set_notified_again(seid, pdrs);
         }
-        self.sessions.submit(PlanPurpose::Modify(key, takeover), planned, &mut self.out);
+        self.part.sessions.submit(PlanPurpose::Modify(key, takeover), planned, &mut self.part.out);
     }
 
     fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {
-        if self.sessions.get(seid).is_none() {
+        if self.part.sessions.get(seid).is_none() {
             return self.refuse_unknown(now, key, Some(seid));
         }
-        self.sessions.submit_deletion(seid, key, &mut self.out);
+        self.part.sessions.submit_deletion(seid, key, &mut self.part.out);
     }
 
     /// Repeats the response to the request that established the session with this F-SEID: a repetition after the
@@ -335,15 +357,16 @@ impl N4 {
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
     ) -> bool {
-        let Some(seid) = self.sessions.by_cp_f_seid(&request.cp_f_seid) else { return false };
+        let Some(seid) = self.part.sessions.by_cp_f_seid(&request.cp_f_seid) else { return false };
         let is_its = |session: &&Session| {
-            session.origin().is_same_request(&key) && !self.sessions.is_in_purge(session)
+            session.origin().is_same_request(&key) && !self.part.sessions.is_in_purge(session)
         };
-        let Some(session) = self.sessions.get(seid).filter(is_its) else {
+        let Some(session) = self.part.sessions.get(seid).filter(is_its) else {
             return false;
         };
         let ip = key.from.ip();
-        if !self.associations.is_authorized_for(session.association(), ip) && !session.cp().addr.contains(ip)
+        if !self.node.associations.is_authorized_for(session.association(), ip)
+            && !session.cp().addr.contains(ip)
         {
             return false;
         }
@@ -351,7 +374,7 @@ impl N4 {
         let before = if *session.origin() == key {
             RequestState::New
         } else {
-            self.transactions.look_up(session.origin())
+            self.part.transactions.look_up(session.origin())
         };
         match before {
             RequestState::New if session.is_established() => {
@@ -360,7 +383,7 @@ impl N4 {
             RequestState::New => return false,
             RequestState::InProgress | RequestState::Answered(_) => {
                 let original = *session.origin();
-                self.transactions.repeat_answer(key, &original, &mut self.out);
+                self.part.transactions.repeat_answer(key, &original, &mut self.part.out);
             }
         }
         true
@@ -376,21 +399,36 @@ impl N4 {
         owners: BTreeSet<Seid>,
     ) {
         let same = self
+            .part
             .sessions
             .by_cp_f_seid(cp)
-            .filter(|replaced| self.sessions.can_be_replaced(*replaced, association, &self.associations));
+            .filter(|replaced| self.can_be_replaced(*replaced, association));
         if let Some(replaced) = same {
-            if !self.sessions.is_seid_in_purge(replaced) {
-                self.out.notice(Notice::SessionReplaced { session: replaced });
+            if !self.part.sessions.is_seid_in_purge(replaced) {
+                self.part.out.notice(Notice::SessionReplaced { session: replaced });
             }
             self.remove_before_purge(now, replaced);
         }
         for owner in owners.into_iter().filter(|owner| Some(*owner) != same) {
-            match self.sessions.is_seid_in_purge(owner) {
-                true => self.remove_before_purge(now, owner),
-                false => self.release_session(now, owner, ReleaseReason::AddressTaken),
+            if self.part.number.has(owner) {
+                self.end_replaced(now, owner);
+            } else if let Some(part) = self.others.of_seid_mut(owner) {
+                Turn::new(self.node, part, Others::Elsewhere).end_replaced(now, owner);
             }
         }
+    }
+
+    /// Ends a session whose UE address another one has now.
+    fn end_replaced(&mut self, now: Time, owner: Seid) {
+        match self.part.sessions.is_seid_in_purge(owner) {
+            true => self.remove_before_purge(now, owner),
+            false => self.release_session(now, owner, ReleaseReason::AddressTaken),
+        }
+    }
+
+    /// A session of this part may be replaced by one of this association.
+    fn can_be_replaced(&self, owner: Seid, association: AssociationId) -> bool {
+        self.part.sessions.can_be_replaced(owner, association, &self.node.associations)
     }
 }
 

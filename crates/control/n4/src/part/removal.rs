@@ -7,7 +7,7 @@ use causeway_pfcp::{Cause, CpFeatures, MessageType, UpFeatures};
 use causeway_rules::{PendingChange, packet_rate_reports};
 use causeway_types::{Seid, Time, Volume};
 
-use super::N4;
+use super::Turn;
 use crate::association::AssociationId;
 use crate::load::LoadStatus;
 use crate::report::Report;
@@ -28,42 +28,42 @@ const MAX_SCANNED: usize = 512;
 const MAX_PURGES: usize = 16;
 
 /// Purges.
-impl N4 {
+impl Turn<'_> {
     /// Marks a session for removal: for SMFs it no longer exists, and the data plane removes it after its plan in
     /// flight. `open` is the treatment of its pending requests. Its UE addresses are released immediately.
     pub(crate) fn mark_for_removal(&mut self, now: Time, seid: Seid, open: PendingRequests) {
-        let Some(session) = self.sessions.mark_for_removal(seid) else { return };
+        self.part.sessions.set_time(now);
+        let Some(session) = self.part.sessions.mark_for_removal(seid) else { return };
         let (has_ended, cp, association) = (session.has_ended(), session.cp().seid, session.association());
         let in_flight = session.plan();
         let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(InFlight::request));
         // The changes for all sessions of its association have been made already.
-        let is_uncounted = self.sessions.is_uncounted(seid);
+        let is_uncounted = self.part.sessions.is_uncounted(seid);
         if let Some(key) = request {
-            self.close_request(now, key, cp, self.sessions.open_request(seid, &key, open));
+            self.close_request(now, key, cp, self.part.sessions.open_request(seid, &key, open));
         }
-        while let Some(waiting) = self.sessions.next_waiting(seid) {
+        while let Some(waiting) = self.part.sessions.next_waiting(seid) {
             match waiting {
                 QueuedWork::Request(QueuedRequest { key, .. }) => {
-                    match self.sessions.open_request(seid, &key, open) {
+                    match self.part.sessions.open_request(seid, &key, open) {
                         PendingRequests::Answer => self.refuse_unknown(now, key, Some(seid)),
-                        PendingRequests::Forget => self.transactions.forget(&key),
+                        PendingRequests::Forget => self.part.transactions.forget(&key),
                     }
                 }
                 QueuedWork::Answer(_) => {}
             }
         }
         if is_uncounted {
-            self.reports.remove(seid);
+            self.part.reports.remove(seid);
         } else {
-            self.reports.cancel(seid, association, &mut self.transactions);
-            self.associations.uncount_session(association);
+            self.part.reports.cancel(seid, association, &mut self.part.transactions);
+            self.node.associations.uncount_session(association, self.part.number.part());
         }
         if has_ended {
-            self.sessions.remove(seid);
-            self.associations.check_graceful_release(now, association, &mut self.transactions, &mut self.out);
-            self.check_shutdown(now);
+            self.part.sessions.remove(seid);
+            self.note_end(association);
         } else if !is_busy {
-            self.sessions.purge(seid, &mut self.out);
+            self.part.sessions.purge(seid, &mut self.part.out);
         }
     }
 
@@ -71,7 +71,7 @@ impl N4 {
     /// the plan is applied.
     fn close_request(&mut self, now: Time, key: RequestKey, cp: Seid, open: PendingRequests) {
         let (cause, reason) = match (open, key.message) {
-            (PendingRequests::Forget, _) => return self.transactions.forget(&key),
+            (PendingRequests::Forget, _) => return self.part.transactions.forget(&key),
             (PendingRequests::Answer, MessageType::SessionDeletionRequest) => return,
             (PendingRequests::Answer, MessageType::SessionEstablishmentRequest) => {
                 (Cause::RequestRejected, RefusalReason::EndsBeforeEstablishment)
@@ -86,66 +86,67 @@ impl N4 {
     pub(crate) fn purge_sessions(
         &mut self,
         now: Time,
-        associations: Vec<AssociationId>,
-        unwanted: PurgeFilter,
+        associations: &[AssociationId],
+        unwanted: &PurgeFilter,
         open: PendingRequests,
     ) -> PurgeCount {
-        let there: usize = associations.iter().map(|id| self.sessions.count_of(*id)).sum();
+        let there: usize = associations.iter().map(|id| self.part.sessions.count_of(*id)).sum();
         if there <= PURGE_BATCH {
-            let mut all: Vec<_> = associations.iter().flat_map(|id| self.sessions.seids_of(*id)).collect();
-            all.retain(|seid| self.sessions.get(*seid).is_some_and(|session| unwanted.covers(session)));
+            let mut all: Vec<_> =
+                associations.iter().flat_map(|id| self.part.sessions.seids_of(*id)).collect();
+            all.retain(|seid| self.part.sessions.get(*seid).is_some_and(|session| unwanted.covers(session)));
             all.iter().for_each(|seid| self.mark_for_removal(now, *seid, open));
             return PurgeCount::Counted(all.len());
         }
         // However often an SMF restarts, the number of purges to search stays small.
-        while self.sessions.has_purges() && self.sessions.purges_under_way() >= MAX_PURGES {
+        while self.part.sessions.has_purges() && self.part.sessions.purges_under_way() >= MAX_PURGES {
             self.purge_one(now);
         }
-        let mut purged = PurgeCount::Later;
-        if unwanted == PurgeFilter::All {
+        let (mut purged, part) = (PurgeCount::Later, self.part.number.part());
+        if *unwanted == PurgeFilter::All {
             let mut counted = 0;
-            for id in &associations {
-                self.reports.cancel_all_of(*id, &mut self.transactions);
-                counted += self.associations.uncount_all_sessions(*id);
+            for id in associations {
+                self.part.reports.cancel_all_of(*id, &mut self.part.transactions);
+                counted += self.node.associations.uncount_all_sessions(*id, part);
             }
             if counted == 0 {
                 return PurgeCount::Counted(0);
             }
             purged = PurgeCount::Counted(counted);
         }
-        self.sessions.begin_purge(associations, unwanted, RemovalMode::Purged(open));
-        self.sessions.continue_purge_at(now);
+        self.part.sessions.begin_purge(associations.to_vec(), unwanted.clone(), RemovalMode::Purged(open));
+        self.part.sessions.continue_purge_at(now);
         purged
     }
 
     /// Ends all sessions of an association, each with its reports; many in batches.
     pub(crate) fn release_sessions(&mut self, now: Time, id: AssociationId) {
-        if self.sessions.count_of(id) > PURGE_BATCH {
-            self.sessions.begin_purge(vec![id], PurgeFilter::All, RemovalMode::Released);
-            self.sessions.continue_purge_at(now);
+        if self.part.sessions.count_of(id) > PURGE_BATCH {
+            self.part.sessions.begin_purge(vec![id], PurgeFilter::All, RemovalMode::Released);
+            self.part.sessions.continue_purge_at(now);
             return;
         }
-        for seid in self.sessions.seids_of(id) {
+        for seid in self.part.sessions.seids_of(id) {
             self.release_session(now, seid, ReleaseReason::AssociationReleased);
         }
     }
 
     /// Continues the purges, up to the limit of removal plans in flight.
     pub(crate) fn continue_purging(&mut self, now: Time) {
-        if !self.sessions.has_purges() {
+        if !self.part.sessions.has_purges() {
             return;
         }
         for _ in 0..MAX_SCANNED {
-            if !self.sessions.may_continue_purge() {
+            if !self.part.sessions.may_continue_purge() {
                 break;
             }
             self.purge_one(now);
         }
-        self.sessions.schedule_purge(now);
+        self.part.sessions.schedule_purge(now);
     }
 
     fn purge_one(&mut self, now: Time) {
-        match self.sessions.next_purge_step() {
+        match self.part.sessions.next_purge_step() {
             Some(PurgeStep::Remove(seid, RemovalMode::Purged(open))) => {
                 self.mark_for_removal(now, seid, open);
             }
@@ -154,19 +155,19 @@ impl N4 {
             }
             Some(PurgeStep::Keep) => {}
             None => {
-                let over = self.sessions.end_purge();
+                let over = self.part.sessions.end_purge();
                 let purged = over.as_ref().map_or(0, |over| over.purged);
-                if let Some(notice) = over.and_then(|over| over.notice) {
-                    self.out.notice(notice.with_purged(purged));
+                if let Some(notice) = over.and_then(|over| over.tally).and_then(|tally| tally.end(purged)) {
+                    self.part.out.notice(notice);
                 }
-                self.check_shutdown(now);
+                self.part.is_awaited_end |= self.node.is_stopping;
             }
         }
     }
 
     /// Ends a session that is part of a purge, or that its SMF no longer knows, before the others.
     pub(crate) fn remove_before_purge(&mut self, now: Time, seid: Seid) {
-        let open = self.sessions.get(seid).and_then(|session| self.sessions.purge_mode(session));
+        let open = self.part.sessions.get(seid).and_then(|session| self.part.sessions.purge_mode(session));
         self.mark_for_removal(now, seid, open.unwrap_or(PendingRequests::Answer));
     }
 
@@ -180,23 +181,23 @@ impl N4 {
         result: &Result<Applied, ApplyError>,
     ) {
         let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
-        let open = |key: &RequestKey| self.transactions.look_up(key) == RequestState::InProgress;
+        let open = |key: &RequestKey| self.part.transactions.look_up(key) == RequestState::InProgress;
         match work {
             PlanPurpose::Delete(key) if was_there && open(&key) => {
                 let applied = result.clone().unwrap_or_default();
                 self.accept_deletion(now, seid, key, change, applied, LoadStatus::default());
             }
             PlanPurpose::Delete(_) | PlanPurpose::Purge | PlanPurpose::Release
-                if was_there || self.is_stopping() =>
+                if was_there || self.node.is_stopping =>
             {
-                self.sessions.free_resources(seid, change);
+                self.part.sessions.free_resources(seid, change);
                 self.drop_session(now, seid);
             }
             PlanPurpose::Purge | PlanPurpose::Release => {
-                self.sessions.retry_removal(now, seid, change);
+                self.part.sessions.retry_removal(now, seid, change);
             }
             PlanPurpose::Establish(_) | PlanPurpose::Restore if result.is_err() => {
-                self.sessions.abandon(seid, change);
+                self.part.sessions.abandon(seid, change);
                 self.drop_session(now, seid);
             }
             PlanPurpose::Establish(_)
@@ -210,52 +211,46 @@ impl N4 {
                     self.refuse_unknown(now, *key, Some(seid));
                 }
                 match result {
-                    Ok(_) => self.sessions.commit(seid, change),
-                    Err(_) => self.sessions.abandon(seid, change),
+                    Ok(_) => self.part.sessions.commit(seid, change),
+                    Err(_) => self.part.sessions.abandon(seid, change),
                 }
-                self.sessions.purge(seid, &mut self.out);
+                self.part.sessions.purge(seid, &mut self.part.out);
             }
         }
     }
 
     /// Discards a session that is no longer in the data plane. Its queued requests are rejected.
     pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
-        let Some(session) = self.sessions.remove(seid) else { return };
-        self.reports.remove(seid);
-        let is_counted = !session.is_marked_for_removal() && !self.sessions.does_not_count(&session);
+        let Some(session) = self.part.sessions.remove(seid) else { return };
+        self.part.reports.remove(seid);
+        let is_counted = !session.is_marked_for_removal() && !self.part.sessions.does_not_count(&session);
         if is_counted {
-            self.associations.uncount_session(session.association());
+            self.node.associations.uncount_session(session.association(), self.part.number.part());
         }
-        self.associations.check_graceful_release(
-            now,
-            session.association(),
-            &mut self.transactions,
-            &mut self.out,
-        );
+        self.note_end(session.association());
         for waiting in session.waiting() {
             if let QueuedWork::Request(request) = waiting {
                 self.refuse_unknown(now, request.key, Some(seid));
             }
         }
-        self.check_shutdown(now);
     }
 }
 
 /// Release with reports.
-impl N4 {
+impl Turn<'_> {
     /// Ends a session: for the SMF it no longer exists; the data plane removes it after its plan in flight. Then the
     /// SMF receives its usage and, if it supports that, the report of its end.
     pub(crate) fn release_session(&mut self, now: Time, seid: Seid, reason: ReleaseReason) {
-        if self.sessions.is_seid_in_purge(seid) || !self.sessions.begin_release(seid) {
+        if self.part.sessions.is_seid_in_purge(seid) || !self.part.sessions.begin_release(seid) {
             return;
         }
         self.refuse_waiting(now, seid);
-        self.out.notice(Notice::SessionReleased { session: seid, reason });
-        self.sessions.continue_release(seid, &mut self.out);
+        self.part.out.notice(Notice::SessionReleased { session: seid, reason });
+        self.part.sessions.continue_release(seid, &mut self.part.out);
     }
 
     fn refuse_waiting(&mut self, now: Time, seid: Seid) {
-        while let Some(waiting) = self.sessions.next_waiting(seid) {
+        while let Some(waiting) = self.part.sessions.next_waiting(seid) {
             if let QueuedWork::Request(request) = waiting {
                 self.refuse_unknown(now, request.key, Some(seid));
             }
@@ -266,7 +261,7 @@ impl N4 {
     /// queued.
     pub(super) fn end_with_reports(&mut self, now: Time, seid: Seid) {
         self.refuse_waiting(now, seid);
-        if self.sessions.end_release(seid) {
+        if self.part.sessions.end_release(seid) {
             self.send_reports(now, seid);
             self.drop_if_reported(now, seid);
         }
@@ -285,35 +280,38 @@ impl N4 {
             Err(ApplyError::UnknownSession(_)) => Applied::default(),
             // The removal is retried; the usage is lost.
             Err(_) => {
-                self.sessions.abandon(seid, change);
+                self.part.sessions.abandon(seid, change);
                 return self.mark_for_removal(now, seid, PendingRequests::Answer);
             }
         };
-        self.sessions.free_resources(seid, change);
+        self.part.sessions.free_resources(seid, change);
         let reports_end = self.reports_session_end(seid);
-        if !self.sessions.end_release(seid) {
+        if !self.part.sessions.end_release(seid) {
             return;
         }
         let rates = packet_rate_reports(&applied.packet_rates);
         let used =
             in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
         let end = reports_end.then_some(Report::Ended);
-        self.reports.push_last(seid, used.chain(end), rates);
+        self.part.reports.push_last(seid, used.chain(end), rates);
         self.send_reports(now, seid);
         self.drop_if_reported(now, seid);
     }
 
     /// The SMF of the session supports the session end reports of the UPF (feature EPFAR).
     fn reports_session_end(&self, seid: Seid) -> bool {
-        let association =
-            self.sessions.get(seid).and_then(|session| self.associations.get(session.association()));
-        let both = self.features.contains(UpFeatures::EPFAR);
+        let association = self
+            .part
+            .sessions
+            .get(seid)
+            .and_then(|session| self.node.associations.get(session.association()));
+        let both = self.node.features.contains(UpFeatures::EPFAR);
         both && association.is_some_and(|it| it.supports(CpFeatures::EPFAR))
     }
 
     /// Discards a session that has ended when all of its reports have been acknowledged.
     pub(crate) fn drop_if_reported(&mut self, now: Time, seid: Seid) {
-        if self.sessions.get(seid).is_some_and(Session::has_ended) && self.reports.is_empty(seid) {
+        if self.part.sessions.get(seid).is_some_and(Session::has_ended) && self.part.reports.is_empty(seid) {
             self.drop_session(now, seid);
         }
     }
