@@ -282,3 +282,32 @@ impl N4Work<ApplyId> for N4InPacketThread {
         N4Result::Done(count > 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::super::sockets::Way;
+    use super::*;
+
+    // Input:  one datagram more than an inbox may have; all are taken, the first two are handled, and another one comes before the others are put back.
+    // Output: the last of the first ones is not taken over; afterwards those that were put back come before the new one, in order.
+    #[test]
+    fn an_inbox_is_bounded_and_keeps_the_order() {
+        let inbox = Inbox::default();
+        let datagram = |number: usize| {
+            let from = SocketAddr::from(([192, 0, 2, 1], 8805));
+            (Time::from_nanos(number as u64), from, Way::Socket(0), Vec::new())
+        };
+        assert!(!inbox.is_used() && inbox.take().is_empty());
+        (0..MAX_IN_INBOX).for_each(|number| assert_eq!(inbox.push(datagram(number)), Ok(())));
+        assert_eq!(inbox.push(datagram(MAX_IN_INBOX)), Err(datagram(MAX_IN_INBOX)));
+        let mut taken = inbox.take();
+        assert!(!inbox.is_used());
+        taken.drain(..2);
+        assert_eq!(inbox.push(datagram(5000)), Ok(()));
+        inbox.put_back(taken);
+        let expected: Vec<_> = (2..MAX_IN_INBOX).chain([5000]).map(datagram).collect();
+        assert!(inbox.is_used() && inbox.take().iter().eq(&expected));
+    }
+}
