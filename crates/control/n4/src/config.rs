@@ -243,16 +243,16 @@ pub struct Limits {
     pub routes_per_smf: usize,
     /// Queued requests of one session.
     pub waiting_per_session: usize,
-    /// Octets of all queued requests.
+    /// Octets of all queued requests. Each part of N4 has its share.
     pub waiting_octets: usize,
-    /// Octets of the cached responses to one peer.
+    /// Octets of the cached responses to one peer. Each part of N4 has its share.
     pub answer_octets_per_peer: usize,
     /// Octets of memory of all cached responses. Beyond it, the oldest responses to the host with the most are
-    /// discarded.
+    /// discarded. Each part of N4 has its share.
     pub answer_octets: usize,
-    /// Requests in progress of one peer.
+    /// Requests in progress of one peer. Each part of N4 has its share.
     pub in_progress_per_peer: usize,
-    /// Session reports in flight to one peer, over all its sessions.
+    /// Session reports in flight to one peer, over all its sessions. Each part of N4 has its share.
     pub outstanding_reports: usize,
     /// Queued reports of one session; beyond it, usage of the same URR is added up.
     pub queued_reports_per_session: usize,

@@ -183,18 +183,22 @@ pub(crate) async fn run(
         acknowledgements: chain.as_mut().map(Primary::acknowledgements),
     };
     shared.begin(Threads { wakers: worker.wakers(), awaited: worker.awaited() });
-    let vacancy = n4.vacancy();
     let of_part = |number| {
-        let (_, n4_part) = n4.vacancy();
         let sockets = n4_io.of_thread(number)?;
         let datagrams = Datagrams::of(&lock(&sockets), Arc::clone(&shared.times));
         let networks = Networks::new(&given.upf);
-        Some(Box::new(ControlPart::new(number, n4_part, worker.another_plan_queue(), networks, datagrams)))
+        Some(Box::new(ControlPart::new(
+            number,
+            n4.vacant_part(),
+            worker.another_plan_queue(),
+            networks,
+            datagrams,
+        )))
     };
     let parts: Vec<_> = (0..n4.part_count()).filter_map(of_part).collect();
     let mut control = Control {
+        node: Some(n4.vacant_node()),
         n4,
-        node: Some(vacancy.0),
         parts,
         clock: given.clock,
         worker,

@@ -97,14 +97,18 @@ impl N4 {
         1 + self.further.len()
     }
 
-    /// A node and a part that hold nothing, to be in the place of those that are lent.
-    pub fn vacancy(&self) -> (Box<Node>, Box<Part>) {
-        let Node { config, features, .. } = &*self.node;
-        let node = Node::new(Arc::clone(config), NtpSeconds(0), *features, 0);
-        (Box::new(node), Box::new(self.first.vacant(config)))
+    /// A part that holds nothing, to be in the place of one that is lent.
+    pub fn vacant_part(&self) -> Box<Part> {
+        Box::new(self.first.vacant(&self.node.config))
     }
 
-    /// Puts another part in the place of this one. While a part is lent, one of [`N4::vacancy`] is in its place, and N4
+    /// A node that holds nothing, to be in the place of the one that is lent.
+    pub fn vacant_node(&self) -> Box<Node> {
+        let Node { config, features, .. } = &*self.node;
+        Box::new(Node::new(Arc::clone(config), NtpSeconds(0), *features, 0))
+    }
+
+    /// Puts another part in the place of this one. While a part is lent, one of [`N4::vacant_part`] is in its place, and N4
     /// gets no input.
     pub fn exchange_part(&mut self, number: usize, part: &mut Box<Part>) {
         match number.checked_sub(1) {

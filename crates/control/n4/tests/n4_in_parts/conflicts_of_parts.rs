@@ -301,8 +301,8 @@ fn bundled_sessions_are_limited_over_all_parts() {
     let limits = Limits { sessions, ..Limits::default() };
     let (fixture, mut smf, _) = fixture(Config { limits, ..config() });
     let TestN4 { mut n4, now, .. } = fixture;
-    let (mut node, _) = n4.vacancy();
-    let mut lent: Vec<_> = parts().map(|_| n4.vacancy().1).collect();
+    let mut node = n4.vacant_node();
+    let mut lent: Vec<_> = parts().map(|_| n4.vacant_part()).collect();
     let mut left = Vec::new();
     n4.exchange_node(&mut node);
     lent.iter_mut().enumerate().for_each(|(number, part)| n4.exchange_part(number, part));

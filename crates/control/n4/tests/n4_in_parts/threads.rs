@@ -382,8 +382,8 @@ fn run(course: Course) -> Outcome {
     let mut releases = vec![datagrams / 2, datagrams];
     let mut workers: Vec<_> = parts().map(|number| Worker::new(number, course, now)).collect();
     let mail: Vec<_> = parts().map(|_| Mail::default()).collect();
-    let (mut node, _) = n4.vacancy();
-    let mut lent: Vec<_> = parts().map(|_| n4.vacancy().1).collect();
+    let mut node = n4.vacant_node();
+    let mut lent: Vec<_> = parts().map(|_| n4.vacant_part()).collect();
     loop {
         n4.exchange_node(&mut node);
         lent.iter_mut().enumerate().for_each(|(number, part)| n4.exchange_part(number, part));
