@@ -560,21 +560,23 @@ impl Software {
         Fate::of(self.whole.packet(self.now, &ingress, &octets))
     }
 
-    /// What becomes of a packet that the software has, the same in both.
-    pub(super) fn fate(&mut self, packet: &Numbered, was_known: bool) -> Fate {
+    /// What becomes of a packet that the software has, the same in both. `session`: the one that its UE had when it came to the switch.
+    pub(super) fn fate(&mut self, packet: &Numbered, session: Option<Seid>) -> Fate {
         let (ingress, octets) = self.numbered(packet, false);
         let fate = Fate::of(self.own.packet(self.now, &ingress, &octets));
-        // Of a UE without a session, when it came.
-        if was_known || fate != Fate::Dropped {
+        // Its session has ended since, and the switch has the next one of the UE.
+        let is_late = || session != self.session_of(packet.ue) && !self.has(packet.ue);
+        let may_be_dropped = session.is_none() || is_late();
+        if !may_be_dropped || fate != Fate::Dropped {
             assert_eq!(fate, self.fate_in_whole(packet), "{packet:?}");
         }
         self.follow();
         fate
     }
 
-    /// A session has this UE.
-    pub(super) fn knows(&self, ue: Ipv4Addr) -> bool {
-        self.there.values().any(|ues| ues.contains(&ue))
+    /// The session that has this UE, where all sessions are.
+    pub(super) fn session_of(&self, ue: Ipv4Addr) -> Option<Seid> {
+        self.there.iter().find(|(_, ues)| ues.contains(&ue)).map(|(session, _)| *session)
     }
 
     /// A session of the software has this UE.

@@ -13,7 +13,7 @@ use causeway_switch::accel::{
 };
 use causeway_switch::driver::{Program, Update};
 use causeway_switch::model::State;
-use causeway_types::{NodeId, Span, Time};
+use causeway_types::{NodeId, Seid, Span, Time};
 use fastrand::Rng;
 
 use super::random::{Live, N3, OWN, OWN_NUMBER, UPF, capabilities, endpoints, far_id, smf};
@@ -156,7 +156,7 @@ enum Event {
     AtSoftware(Message, Option<Entry>),
     Setup(u8),
     Release(u8),
-    PacketAtSoftware(Numbered, bool),
+    PacketAtSoftware(Numbered, Option<Seid>),
     Packet,
     /// Of this UE, while a message about it is between its passes.
     PacketBetween(Ipv4Addr),
@@ -442,13 +442,14 @@ impl<'a> World<'a> {
             Event::AtSoftware(message, entry) => self.at_software(message, entry),
             Event::Setup(number) => self.setup(number),
             Event::Release(number) => self.released(number),
-            Event::PacketAtSoftware(packet, was_known) => {
-                let fate = self.software.fate(&packet, was_known);
+            Event::PacketAtSoftware(packet, session) => {
+                let fate = self.software.fate(&packet, session);
                 self.decided(&packet, fate, true);
             }
             Event::Packet => {
                 // More of those that have a session.
-                let known: Vec<_> = self.ues.into_iter().filter(|ue| self.software.knows(*ue)).collect();
+                let known: Vec<_> =
+                    self.ues.into_iter().filter(|ue| self.software.session_of(*ue).is_some()).collect();
                 let ues = if known.is_empty() || self.random.u8(..4) == 0 { &self.ues[..] } else { &known };
                 let ue = ues[self.random.usize(..ues.len())];
                 let direction = if self.random.bool() { Direction::Uplink } else { Direction::Downlink };
@@ -844,7 +845,7 @@ impl World<'_> {
         let read = self.machine.model.read(&self.machine.state, index).unwrap();
         let smfs = self.smfs.iter().map(|smf| smf.number).chain([OWN_NUMBER]);
         let is_stale = read.is_live() && smfs.clone().all(|number| number != read.state as u16);
-        let was_known = self.software.knows(ue);
+        let session = self.software.session_of(ue);
         let (model, state) = (&self.machine.model, &mut self.machine.state);
         let passage = match direction {
             Direction::Uplink => model.uplink(state, teid, qfi, ue).unwrap(),
@@ -852,7 +853,7 @@ impl World<'_> {
         };
         let fate = match passage {
             Passage::ToSoftware => {
-                return self.by_cpu_port(Event::PacketAtSoftware(packet, was_known));
+                return self.by_cpu_port(Event::PacketAtSoftware(packet, session));
             }
             Passage::Decapsulated(_) => Fate::Left(None),
             Passage::Encapsulated(teid, peer, qfi, _) => Fate::Left(Some((teid, peer, qfi))),
