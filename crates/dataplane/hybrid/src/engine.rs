@@ -228,8 +228,8 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
 
     /// Makes all progress that is possible.
     fn run(&mut self, now: Time) {
+        self.switch.run_without_path_timers(now);
         loop {
-            self.switch.run_without_path_timers(now);
             self.collect_frames();
             let any = self.take_progress(now)
                 | self.take_counted(now)
@@ -238,6 +238,7 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
             if !any {
                 break;
             }
+            self.switch.run_further(now);
         }
         self.deliver(now);
     }
@@ -475,6 +476,7 @@ impl<D: SwitchDriver, F: Front<D>> Hybrid<D, F> {
     fn submit_loaded(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let session = plan.session;
         if !self.switch.has_session(session) {
+            self.switch.expire_late_timers(now, session);
             let applied = self.switch.software().apply(now, plan);
             self.session_changed(now, session);
             self.switch.software().flush(&mut self.outbox);

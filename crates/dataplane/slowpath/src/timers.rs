@@ -247,18 +247,6 @@ impl Timers {
         self.due_ones(now, clock).map(|(_, session, _)| session)
     }
 
-    /// Removes the next timer of a session that is due.
-    pub(crate) fn expire_of(
-        &mut self,
-        now: Time,
-        wanted: Seid,
-        clock: WallClock,
-    ) -> Option<(Time, Seid, Timer)> {
-        let found = self.due_ones(now, clock).find(|(_, session, _)| *session == wanted)?;
-        self.take(&found);
-        Some(found)
-    }
-
     /// Removes the next timer that is due, with the time it was set to.
     fn expire(&mut self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
         let found = self.first(now, clock)?;

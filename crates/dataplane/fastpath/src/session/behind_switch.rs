@@ -72,8 +72,8 @@ impl Software for FastPath {
         }
     }
 
-    fn due_sessions(&self, now: Time) -> Vec<Seid> {
-        self.slow_path.due_sessions(now)
+    fn due_sessions(&self, now: Time, most: usize) -> Vec<Seid> {
+        self.slow_path.due_sessions(now, most)
     }
 
     fn expire_session(&mut self, now: Time, seid: Seid) -> bool {

@@ -80,8 +80,8 @@ pub trait Software: PacketEngine + std::fmt::Debug + Send {
     /// asks.
     fn set_class(&mut self, now: Time, seid: Seid, class: Option<u8>);
 
-    /// The sessions with timers that are due, each once, in the order of their first timer.
-    fn due_sessions(&self, now: Time) -> Vec<Seid>;
+    /// The first sessions with timers that are due, each once, in the order of their first timer, at most `most`.
+    fn due_sessions(&self, now: Time, most: usize) -> Vec<Seid>;
 
     /// Expires the timers of a session that are due. `false`: the state of the session is not in memory, and its timers expire when it is.
     fn expire_session(&mut self, now: Time, seid: Seid) -> bool;
@@ -155,8 +155,8 @@ impl Software for SlowPath {
         Self::set_class(self, now, seid, class);
     }
 
-    fn due_sessions(&self, now: Time) -> Vec<Seid> {
-        Self::due_sessions(self, now)
+    fn due_sessions(&self, now: Time, most: usize) -> Vec<Seid> {
+        Self::due_sessions(self, now, most)
     }
 
     fn expire_session(&mut self, now: Time, seid: Seid) -> bool {
@@ -256,16 +256,18 @@ impl SlowPath {
         self.record_activity_of(now, seid);
     }
 
-    /// The sessions with timers that are due, each once, in the order of their first timer.
-    pub fn due_sessions(&self, now: Time) -> Vec<Seid> {
+    /// The first sessions with timers that are due, each once, in the order of their first timer, at most `most`.
+    pub fn due_sessions(&self, now: Time, most: usize) -> Vec<Seid> {
         let mut seen = BTreeSet::new();
-        self.timers.due(now, self.shared.wall).filter(|seid| seen.insert(*seid)).collect()
+        self.timers.due(now, self.shared.wall).filter(|seid| seen.insert(*seid)).take(most).collect()
     }
 
-    /// Expires the timers of a session that are due.
+    /// Expires the timers of a session that are due. O(timers of the session). One that the state of the session does not
+    /// name expires when those of other sessions before it have.
     pub fn expire_session(&mut self, now: Time, seid: Seid) {
-        while let Some((at, seid, timer)) = self.timers.expire_of(now, seid, self.shared.wall) {
-            self.act_on_timer(at, seid, timer);
+        while self.expire_one_of(now, seid) {}
+        while self.expired_session(now) == Some(seid) {
+            self.expire_one(now);
         }
     }
 

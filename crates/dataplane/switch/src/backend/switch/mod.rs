@@ -14,8 +14,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::{Counters, Disposition, Egress, Event, Ingress, Plan, Topology};
-use causeway_slowpath::SlowPath;
 use causeway_slowpath::lease::Software;
+use causeway_slowpath::{SESSIONS_AT_A_TIME, SlowPath};
 use causeway_types::{Span, Time};
 
 use super::allocator::Allocator;
@@ -67,6 +67,8 @@ pub struct Switch<D> {
     /// The fate of the packet that the software has handled last.
     last_fate: Option<Disposition>,
     placing: Placing,
+    /// Sessions whose timers may still expire in the present call; 0: those of others may be late.
+    timers_left: usize,
 }
 
 impl<D: SwitchDriver> Switch<D> {
@@ -123,12 +125,14 @@ impl<D: SwitchDriver> Switch<D> {
             notices: VecDeque::new(),
             last_fate: None,
             placing: Placing::default(),
+            timers_left: SESSIONS_AT_A_TIME,
         })
     }
 
     /// Starts a change of a session. [`Switch::poll`] returns its progress; until it ends, later ones of the session
     /// wait.
     pub fn submit(&mut self, now: Time, plan: &Plan) -> Operation {
+        self.expire_late_timers(now, plan.session);
         let operation = self.enqueue(plan.session, Some(plan.clone()));
         self.run_without_path_timers(now);
         operation
@@ -147,18 +151,26 @@ impl<D: SwitchDriver> Switch<D> {
         self.operations.abandon(operation);
     }
 
-    /// Makes all progress that is possible: responses of the switch, frames of its CPU port, writes, readings, timers.
+    /// Makes all progress that is possible: responses of the switch, frames of its CPU port, writes, readings, timers. Of
+    /// sessions with a timer that is due, [`SESSIONS_AT_A_TIME`] at most begin to expire; [`Switch::next_deadline`] shows whether
+    /// there are others.
     pub fn run(&mut self, now: Time) {
         self.run_without_path_timers(now);
         if self.software.next_path_timer().is_some_and(|at| at <= now) {
             self.software.advance_paths(now);
             self.send_from_software(now);
-            self.run_without_path_timers(now);
+            self.run_further(now);
         }
     }
 
     /// The same without the timers of GTP-U paths, which expire between packets and plans only.
     pub fn run_without_path_timers(&mut self, now: Time) {
+        self.timers_left = SESSIONS_AT_A_TIME;
+        self.run_further(now);
+    }
+
+    /// The same after a call for the same time: both together expire the timers of as many sessions as one call does.
+    pub fn run_further(&mut self, now: Time) {
         self.reader.wake();
         while self.run_one(now) {}
     }

@@ -1,5 +1,6 @@
 //! Passes usage from the reader to the software, and its effects back to the switch.
 
+use causeway_slowpath::SESSIONS_AT_A_TIME;
 use causeway_slowpath::lease::{CounterReading, PacketCount};
 use causeway_types::{Seid, Time};
 
@@ -83,20 +84,37 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Reads the counters of sessions with a due timer first.
+    /// Reads the counters of sessions with a due timer first: of the first [`SESSIONS_AT_A_TIME`] sessions, whether they wait
+    /// already or not, and of as many at most in one call. Many sessions may have one at the same time.
     pub(super) fn expire_due_timers(&mut self, now: Time) -> bool {
-        if self.software.next_session_timer().is_none_or(|at| at > now) {
+        if self.timers_left == 0 || self.software.next_session_timer().is_none_or(|at| at > now) {
             return false;
         }
         let mut any = false;
-        for seid in self.software.due_sessions(now) {
+        for seid in self.software.due_sessions(now, SESSIONS_AT_A_TIME) {
             let Some(waits) = self.reader.wait_for_timer(seid, &self.sessions) else { continue };
             any = true;
             if !waits {
                 self.expire_timers(now, seid);
             }
+            self.timers_left -= 1;
+            if self.timers_left == 0 {
+                break;
+            }
         }
         any
+    }
+
+    /// Expires the timers of a session before a plan of it, if calls have left those of some sessions.
+    pub fn expire_late_timers(&mut self, now: Time, seid: Seid) {
+        if self.timers_left > 0 {
+            return;
+        }
+        match self.reader.wait_for_timer(seid, &self.sessions) {
+            Some(true) => self.run_further(now),
+            Some(false) => self.expire_timers(now, seid),
+            None => {}
+        }
     }
 
     fn expire_timers(&mut self, now: Time, seid: Seid) {

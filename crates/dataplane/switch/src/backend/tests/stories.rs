@@ -1,14 +1,18 @@
 //! Scenarios of a session, step by step.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Dataplane, Disposition, Egress, Event, Op, PacketEngine, Plan};
-use causeway_model::{FlowDescription, FlowEnd, Gate, Pdi, PlanOptions, Qer, SdfFilter, plan_modification};
-use causeway_types::{FarId, Interface, PdrId, QerId, Qfi, Seid, WallTime};
+use causeway_model::{
+    FlowDescription, FlowEnd, Gate, Pdi, PlanOptions, Qer, SdfFilter, Urr, plan_modification,
+};
+use causeway_types::{FarId, Interface, PdrId, QerId, Qfi, ReportingTriggers, Seid, Span, WallTime};
 
 use super::fixture::{
-    START, buffering, events, from_gnb, from_network, gnb, hip4, n3, reply, request, session, to_gnb,
+    START, buffering, events, from_gnb, from_network, gnb, hip4, n3, reply, request, session, to_gnb, volume,
 };
+use crate::backend::InProcess;
 
 fn sent_to(out: &[(Egress, Vec<u8>)]) -> Vec<String> {
     let to = |egress: &Egress| match egress {
@@ -202,4 +206,42 @@ fn precedence_is_that_of_pfcp() {
         upf.process(START, &from_gnb(), &super::fixture::tunnelled(0, qfi, &user), &mut out).dropped()
     });
     assert_eq!(fates, [Some("far_drop"), None, None]);
+}
+
+// Input:  two hundred sessions whose reports are due at the same time; a plan for one of the last of them after the first
+//         call.
+// Output: each call makes 64 reports at most, and the next call is due at once; the plan comes behind the report of its
+//         session.
+#[test]
+fn timers_that_many_sessions_share_expire_some_at_a_time() {
+    let mut upf = hip4();
+    let period = Span::from_secs(86_400);
+    for number in 0..200 {
+        let mut rules = session(number);
+        let urr = Urr { period: Some(period), triggers: ReportingTriggers::PERIO, ..volume(1, None) };
+        rules.urrs.insert(urr.id, urr);
+        upf.apply(START, &Plan::install(Seid(u64::from(number) + 1), rules)).unwrap();
+    }
+    let due = START + period;
+    let reported = |upf: &mut InProcess| {
+        let sessions = events(upf).into_iter().map(|event| match event {
+            Event::Usage { session, .. } => session.0,
+            other => panic!("{other:?}"),
+        });
+        sessions.collect::<BTreeSet<_>>()
+    };
+    let mut steps = Vec::new();
+    while upf.next_deadline().is_some_and(|next| next <= due) {
+        upf.advance(due);
+        let now = reported(&mut upf);
+        if !now.is_empty() {
+            steps.push(now);
+        }
+        if steps.len() == 1 {
+            let applied = upf.apply(due, &Plan::removal(Seid(190))).unwrap();
+            assert!(applied.usage.iter().all(|usage| usage.start == due), "{applied:?}");
+            assert!(reported(&mut upf).contains(&190));
+        }
+    }
+    assert!(steps.iter().all(|step| step.len() <= 64), "{steps:?}");
 }
