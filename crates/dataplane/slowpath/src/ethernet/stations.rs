@@ -12,6 +12,9 @@ use super::frame::Vlans;
 /// a full table: the ageing time that IEEE 802.1Q recommends.
 const ENTRY_LIFETIME: Span = Span::from_secs(300);
 
+/// How long after a search for inactive addresses in a full table the next one follows, at the earliest.
+const SEARCH_INTERVAL: Span = Span::from_secs(1);
+
 /// A station as its data network sees it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Station {
@@ -30,6 +33,50 @@ struct StationEntry {
     ue_view: UeMac,
     /// When its last frame was received.
     seen: Time,
+}
+
+impl StationEntry {
+    /// It may move to another session, and may be replaced.
+    fn is_inactive(&self, now: Time) -> bool {
+        now.since(self.seen) >= ENTRY_LIFETIME
+    }
+}
+
+/// The stations of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct SessionStations {
+    entries: BTreeMap<Station, StationEntry>,
+    /// Those that the last search has found inactive, the one that was inactive longest last.
+    inactive: Vec<Station>,
+    /// When the next search may follow.
+    next_search: Time,
+}
+
+impl SessionStations {
+    /// The station that has been inactive longest, if one may be replaced. Each frame from an unknown address asks, so a
+    /// search, which is O(stations), finds all that are inactive, and the next one follows when another can be.
+    fn replaceable(&mut self, now: Time) -> Option<Station> {
+        let Self { entries, inactive, next_search } = self;
+        while let Some(station) = inactive.pop() {
+            if entries.get(&station).is_some_and(|entry| entry.is_inactive(now)) {
+                return Some(station);
+            }
+        }
+        if now < *next_search {
+            return None;
+        }
+        let (mut found, mut oldest_active) = (Vec::new(), now);
+        for (station, entry) in entries {
+            match entry.is_inactive(now) {
+                true => found.push((entry.seen, station)),
+                false => oldest_active = oldest_active.min(entry.seen),
+            }
+        }
+        found.sort_unstable();
+        *inactive = found.into_iter().rev().map(|(_, station)| station.clone()).collect();
+        *next_search = (now + SEARCH_INTERVAL).max(oldest_active + ENTRY_LIFETIME);
+        inactive.pop()
+    }
 }
 
 /// The maximum number of stations.
@@ -55,7 +102,7 @@ pub(crate) struct LearnResult {
 pub(crate) struct Stations {
     owners: BTreeMap<Station, Seid>,
     /// The stations of each session that has any.
-    of: BTreeMap<Seid, BTreeMap<Station, StationEntry>>,
+    of: BTreeMap<Seid, SessionStations>,
     /// Stations that are not here, since this is a part of a table.
     elsewhere: usize,
 }
@@ -65,12 +112,12 @@ impl Stations {
     pub(crate) fn part(&self, sessions: &[Seid], stations: &[Station]) -> Self {
         let mut part = Self::default();
         let of_sessions = sessions.iter().filter_map(|seid| Some((*seid, self.of.get(seid)?)));
-        let own = of_sessions.flat_map(|(seid, own)| own.keys().map(move |station| (station, seid)));
+        let own = of_sessions.flat_map(|(seid, own)| own.entries.keys().map(move |station| (station, seid)));
         let named = stations.iter().filter_map(|station| Some((station, self.owner(station)?)));
         for (station, owner) in own.chain(named) {
-            if let Some(entry) = self.of.get(&owner).and_then(|own| own.get(station)) {
+            if let Some(entry) = self.of.get(&owner).and_then(|own| own.entries.get(station)) {
                 part.owners.insert(station.clone(), owner);
-                part.of.entry(owner).or_default().insert(station.clone(), entry.clone());
+                part.of.entry(owner).or_default().entries.insert(station.clone(), entry.clone());
             }
         }
         part.elsewhere = self.len() - part.owners.len();
@@ -103,24 +150,21 @@ impl Stations {
         now: Time,
         limits: StationLimits,
     ) -> Result<LearnResult, DropReason> {
-        let is_stale = |known: &StationEntry| now.since(known.seen) >= ENTRY_LIFETIME;
         let owner = self.owner(&station);
-        let known = owner.and_then(|owner| self.of.get_mut(&owner)?.get_mut(&station));
+        let known = owner.and_then(|owner| self.of.get_mut(&owner)?.entries.get_mut(&station));
         match known {
             Some(known) if owner == Some(session) => {
                 known.seen = now;
                 return Ok(LearnResult::default());
             }
-            Some(known) if !is_stale(known) => return Err(DropReason::SpoofedMac),
+            Some(known) if !known.is_inactive(now) => return Err(DropReason::SpoofedMac),
             _ => {}
         }
-        let own = self.of.get(&session);
-        let is_full = own.map_or(0, BTreeMap::len) >= limits.of_session
-            || owner.is_none() && self.len() >= limits.in_all;
-        if is_full {
-            let silent = own.into_iter().flatten().filter(|(_, known)| is_stale(known));
-            let oldest = silent.min_by_key(|(_, known)| known.seen).map(|(station, _)| station.clone());
-            self.remove(&oldest.ok_or(DropReason::MacTableFull)?);
+        let is_full_in_all = owner.is_none() && self.len() >= limits.in_all;
+        let own = self.of.get_mut(&session);
+        if is_full_in_all || own.as_ref().map_or(0, |own| own.entries.len()) >= limits.of_session {
+            let replaced = own.and_then(|own| own.replaceable(now));
+            self.remove(&replaced.ok_or(DropReason::MacTableFull)?);
         }
         Ok(self.take(station, inside, session, now))
     }
@@ -132,32 +176,34 @@ impl Stations {
             self.remove(&station);
         }
         self.owners.insert(station.clone(), session);
-        self.of.entry(session).or_default().insert(station, StationEntry { ue_view: inside, seen: now });
+        let own = self.of.entry(session).or_default();
+        own.entries.insert(station, StationEntry { ue_view: inside, seen: now });
         LearnResult { is_new: true, from }
     }
 
     fn remove(&mut self, station: &Station) {
         let Some(owner) = self.owners.remove(station) else { return };
         let Some(own) = self.of.get_mut(&owner) else { return };
-        own.remove(station);
-        if own.is_empty() {
+        own.entries.remove(station);
+        if own.entries.is_empty() {
             self.of.remove(&owner);
         }
     }
 
     /// The stations of a session, as its UE sees them.
     pub(crate) fn of(&self, session: Seid) -> BTreeSet<UeMac> {
-        self.of.get(&session).into_iter().flat_map(BTreeMap::values).map(|known| known.ue_view).collect()
+        let own = self.of.get(&session).into_iter();
+        own.flat_map(|own| own.entries.values()).map(|known| known.ue_view).collect()
     }
 
     /// When the station of a session that has been inactive longest was last active.
     pub(crate) fn oldest_of(&self, session: Seid) -> Option<Time> {
-        self.of.get(&session)?.values().map(|known| known.seen).min()
+        self.of.get(&session)?.entries.values().map(|known| known.seen).min()
     }
 
     /// Removes the stations of a session that have been inactive for this time.
     pub(crate) fn expire(&mut self, session: Seid, now: Time, limit: Span) {
-        let own = self.of.get(&session).into_iter().flatten();
+        let own = self.of.get(&session).into_iter().flat_map(|own| &own.entries);
         let silent = own.filter(|(_, known)| now.since(known.seen) >= limit);
         let silent: Vec<_> = silent.map(|(station, _)| station.clone()).collect();
         silent.iter().for_each(|station| self.remove(station));
@@ -165,8 +211,8 @@ impl Stations {
 
     /// Removes the stations of a session that was removed.
     pub(crate) fn forget(&mut self, session: Seid) {
-        for station in self.of.remove(&session).into_iter().flatten() {
-            self.owners.remove(&station.0);
+        for station in self.of.remove(&session).into_iter().flat_map(|own| own.entries.into_keys()) {
+            self.owners.remove(&station);
         }
     }
 }
@@ -220,6 +266,43 @@ mod tests {
         assert_eq!(stations.owner(&station(2)), Some(A));
         stations.forget(A);
         assert_eq!((stations.owner(&station(2)), stations.owner(&station(3))), (None, Some(B)));
+    }
+
+    // Input:  a full table whose two stations were learnt half a second apart; frames from new addresses at once, when the first is
+    //         inactive, and when the second one is, which is less than a second later.
+    // Output: the stations are searched when the first one is inactive at the earliest, and once a second at most.
+    #[test]
+    fn a_full_table_is_not_searched_for_each_frame() {
+        let (mut stations, few) = (Stations::default(), StationLimits { of_session: 2, in_all: 99 });
+        let half = Span::from_millis(500);
+        stations.learn(station(1), inside(1), A, at(0), few).unwrap();
+        stations.learn(station(2), inside(2), A, at(0) + half, few).unwrap();
+        let refused = Err(DropReason::MacTableFull);
+        assert_eq!(stations.learn(station(3), inside(3), A, at(1), few), refused);
+        assert_eq!(stations.of[&A].next_search, at(300));
+        let replaced = LearnResult { is_new: true, from: None };
+        assert_eq!(stations.learn(station(3), inside(3), A, at(300), few), Ok(replaced));
+        assert_eq!(stations.learn(station(4), inside(4), A, at(300) + half, few), refused);
+        assert_eq!(stations.learn(station(4), inside(4), A, at(301), few), Ok(replaced));
+        assert_eq!(stations.of(A), [inside(3), inside(4)].into());
+    }
+
+    // Input:  a full table whose stations are all inactive; then one of them sends a frame again, and three new addresses send one.
+    // Output: a single search; the addresses that were inactive longest are replaced first, and the active one is not.
+    #[test]
+    fn one_search_finds_all_inactive_stations() {
+        let (mut stations, few) = (Stations::default(), StationLimits { of_session: 3, in_all: 99 });
+        for last in 1..=3 {
+            stations.learn(station(last), inside(last), A, at(u64::from(last)), few).unwrap();
+        }
+        stations.learn(station(4), inside(4), A, at(400), few).unwrap();
+        let searched = stations.of[&A].next_search;
+        assert_eq!(stations.of(A), [2, 3, 4].map(inside).into());
+        stations.learn(station(2), inside(2), A, at(401), few).unwrap();
+        stations.learn(station(5), inside(5), A, at(401), few).unwrap();
+        assert_eq!(stations.of(A), [2, 4, 5].map(inside).into());
+        assert_eq!(stations.learn(station(6), inside(6), A, at(401), few), Err(DropReason::MacTableFull));
+        assert_eq!((stations.of[&A].next_search, searched), (at(700), at(700)));
     }
 
     // Input:  capacity for three stations in all, which two sessions use; further ones of both and of a third, and
