@@ -53,7 +53,11 @@ impl SlowPath {
         let to = if src.is_unspecified() { ALL_NODES } else { src };
         let network = pdr.pdi.network_instance.as_ref();
         let Some(advertisement) = self.advertisement(seid, network, to) else { return false };
-        let sends = self.icmp_limit.may_send(src.into(), now)
+        let Some(prefix) = self.sessions.get(&seid).and_then(|session| ipv6_prefix(session)) else {
+            return false;
+        };
+        // Other UEs may have the same source, which is unspecified or local to the link: the prefix is the UE's own.
+        let sends = self.icmp_limit.may_send(prefix.addr().into(), now)
             && self.send_against(now, seid, Direction::Uplink, &advertisement).is_some();
         if sends {
             self.advertise_again(now, seid);

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{
-    Dataplane, Disposition, DropReason, Egress, HostReachability, Ingress, Network, PacketEngine, Routing,
-    Topology,
+    Dataplane, Disposition, DropReason, Egress, HostReachability, Ingress, Network, PacketEngine, Plan,
+    Routing, Topology,
 };
-use causeway_model::{Far, Forwarding, OuterHeader};
+use causeway_model::{Far, Forwarding, OuterHeader, RuleSet};
+use causeway_packet::checksum::Checksum;
 use causeway_packet::icmp::{Icmpv4, Icmpv4Message};
-use causeway_packet::{Ip, IpProtocol, Ipv4, Ipv4Repr, UserPacket};
+use causeway_packet::{Ip, IpProtocol, Ipv4, Ipv4Repr, Ipv6Repr, UserPacket};
 use causeway_slowpath::{Limits, SlowPath};
-use causeway_types::{Bitrate, Interface, Time};
+use causeway_types::{Bitrate, FTeid, Interface, Seid, Time};
 use proptest::prelude::*;
 
 use crate::common::*;
@@ -282,4 +283,46 @@ proptest! {
         let received = counters.gtpu_received.packets + counters.ip_received.packets;
         prop_assert_eq!(received, counters.forwarded + counters.consumed + counters.total_drops());
     }
+}
+
+/// A Router Solicitation from this address.
+fn solicitation(src: &str) -> Vec<u8> {
+    let (src, dst) = (src.parse().unwrap(), "ff02::2".parse().unwrap());
+    let mut body = [133, 0, 0, 0, 0, 0, 0, 0];
+    let sum = Checksum::default().pseudo_v6(src, dst, IpProtocol::ICMPV6, body.len()).with(&body).finish();
+    body[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut packet = Vec::new();
+    let repr = Ipv6Repr { hop_limit: 255, ..Ipv6Repr::new(src, dst, IpProtocol::ICMPV6) };
+    repr.write(&body, &mut packet).unwrap();
+    packet
+}
+
+// Input:  a UE that solicits the UPF a hundred times at once, from the unspecified address and from ever other addresses of its
+//         link; then one of another session, from the unspecified address.
+// Output: as many advertisements as one host gets; the other UE has its own.
+#[test]
+fn a_ue_cannot_use_up_the_advertisements_of_others() {
+    let mut topology = topology();
+    topology.routing.router_advertisement = true;
+    let mut setup = Bench::empty(Limits::default());
+    setup.plane = SlowPath::new(topology, Limits::default());
+    let tunnel = |ue: u32| FTeid { teid: teid(0x1000 + ue), ..n3() };
+    for ue in [1, 2] {
+        let mut rules = RuleSet::default();
+        rules.pdrs.extend([uplink_pdr(), downlink_pdr()].map(|pdr| (pdr.id, pdr)));
+        rules.fars.extend([to_network(), to_gnb(gnb_tunnel(GNB, 0x2000 + ue))].map(|far| (far.id, far)));
+        for pdr in rules.pdrs.values_mut() {
+            let address = pdr.pdi.ue.as_mut().unwrap();
+            (address.v4, address.v6) = (None, format!("2001:db8:45:{ue}::/64").parse().ok());
+        }
+        rules.pdrs.get_mut(&UPLINK).unwrap().pdi.tunnel = Some(tunnel(ue));
+        setup.plane.apply(setup.now, &Plan::install(Seid(ue.into()), rules)).unwrap();
+    }
+    let mut solicit = |ue: u32, src: &str| {
+        setup.gtpu(&g_pdu(tunnel(ue).teid, QFI, &solicitation(src)));
+        setup.take_sent().len()
+    };
+    let own_link = (1..100).map(|host| format!("fe80::{host:x}"));
+    let answered: usize = own_link.chain(["::".to_owned()]).map(|src| solicit(1, &src)).sum();
+    assert_eq!((answered, solicit(1, "::"), solicit(2, "::")), (10, 0, 1));
 }
