@@ -88,6 +88,31 @@ impl SlowPath {
         origin: &PacketOrigin,
         packet: &[u8],
     ) -> Result<Disposition, DropWithError> {
+        self.apply_rules(now, seid, pdr, origin, packet, false)
+    }
+
+    /// The same for a request that the UPF answers in place of the one that it is for: the rules of the session apply as if it
+    /// were forwarded, and its FAR transmits nothing.
+    pub(crate) fn receive_answered(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        origin: &PacketOrigin,
+        packet: &[u8],
+    ) -> Result<Disposition, DropWithError> {
+        self.apply_rules(now, seid, pdr, origin, packet, true)
+    }
+
+    fn apply_rules(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        pdr: &Pdr,
+        origin: &PacketOrigin,
+        packet: &[u8],
+        is_answered: bool,
+    ) -> Result<Disposition, DropWithError> {
         self.record_activity_of(now, seid);
         let removal = check_removal(pdr, origin)?;
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
@@ -106,6 +131,7 @@ impl SlowPath {
             self.notify_discarded(seid, pdr, far, qfi, || dscp_of(packet));
         }
         let disposition = match decision {
+            Ok(FarDecision::Send(..)) if is_answered => Ok(Disposition::Consumed),
             Ok(FarDecision::Send(egress, pieces)) => {
                 self.send_all(&egress, pieces);
                 self.observe_forwarded(now, seid, pdr, packet);

@@ -5,6 +5,10 @@
 //! UE only by frames that it answers or that the session's rules let pass. Requests for an unknown address are forwarded like any frame, and so are
 //! announcements and probes, which request nothing. Both sides receive answers as the requested station would send
 //! them.
+//!
+//! Gates, meters, quotas and URRs treat a request of a UE, and the answer to it, as if the requested station had answered: the
+//! usage of the UE does not depend on who does. A request of the network that the UPF answers does not go to the UE, and is
+//! no usage of it.
 
 use std::net::IpAddr;
 
@@ -148,19 +152,22 @@ impl SlowPath {
         if session == from { None } else { question.answer(frame, mac) }
     }
 
-    /// Answers a request of a UE into its tunnel. `outside` is the frame as the network would see it.
-    pub(super) fn respond_to_ue(
-        &mut self,
+    /// The answer to a request of a UE. `outside` is the frame as the network would see it.
+    pub(super) fn response_to_ue(
+        &self,
         now: Time,
         seid: Seid,
         pdr: &Pdr,
         network: &NetworkInstance,
         outside: &Frame<'_>,
-    ) -> bool {
-        let proxying = self.proxying_of(seid, pdr);
-        let Some(bytes) = self.response_of(now, network, outside, proxying, Some(seid)) else { return false };
+    ) -> Option<Vec<u8>> {
+        self.response_of(now, network, outside, self.proxying_of(seid, pdr), Some(seid))
+    }
+
+    /// Answers a request of a UE into its tunnel.
+    pub(super) fn respond_to_ue(&mut self, now: Time, seid: Seid, network: &NetworkInstance, answer: &[u8]) {
         let mut deliver = || {
-            let answer = Frame::parse(&bytes)?;
+            let answer = Frame::parse(answer)?;
             let pdr = self.match_frame(now, seid, network, true, &answer)?;
             self.deliver(now, seid, &pdr, &answer)
         };
@@ -168,7 +175,6 @@ impl SlowPath {
             deliver().unwrap_or_else(|refusal: DropWithError| Disposition::Dropped(refusal.reason));
         self.counters.copies += 1;
         self.count_disposition(disposition);
-        true
     }
 
     /// Answers a request of the network once, for however many sessions it is.

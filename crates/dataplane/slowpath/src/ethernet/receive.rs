@@ -35,17 +35,18 @@ impl SlowPath {
                 Some((network, bytes)) => Some((network, Frame::parse(bytes)?)),
                 None => None,
             };
-            let is_answered = outside
+            let answer = outside
                 .as_ref()
-                .is_some_and(|(network, outside)| self.respond_to_ue(now, seid, &pdr, network, outside));
+                .and_then(|(network, outside)| self.response_to_ue(now, seid, &pdr, network, outside));
             let origin = PacketOrigin { tunnel, extensions, ..PacketOrigin::default() };
-            let disposition = match is_answered {
-                true => Disposition::Consumed,
-                false => self.receive_matched(now, seid, &pdr, &origin, bytes)?,
+            let disposition = match answer {
+                Some(_) => self.receive_answered(now, seid, &pdr, &origin, bytes)?,
+                None => self.receive_matched(now, seid, &pdr, &origin, bytes)?,
             };
             if let Some((network, outside)) = &outside
-                && (is_answered || disposition == Disposition::Forwarded)
+                && matches!(disposition, Disposition::Forwarded | Disposition::Consumed)
             {
+                answer.into_iter().for_each(|answer| self.respond_to_ue(now, seid, network, &answer));
                 self.learn_neighbour(now, network, outside, Some(seid));
             }
             Ok::<_, DropWithError>(disposition)

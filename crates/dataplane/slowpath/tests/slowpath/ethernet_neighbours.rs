@@ -3,14 +3,14 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use causeway_dataplane::{Disposition, Egress, Op, PacketEngine};
+use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Op, PacketEngine, Plan};
 use causeway_model::{Far, Forwarding, Gate, Proxying, Qer, RuleSet, SessionChange};
 use causeway_packet::{Arp, EtherType, Ethernet, MacAddr};
 use causeway_slowpath::Limits;
-use causeway_types::{FarId, Interface, PdrId, QerId};
+use causeway_types::{FarId, Interface, PdrId, QerId, Seid, UrrId};
 
 use crate::common::ethernet::{Sessions, from_lan, session, tunnelled};
-use crate::common::{GNB, gnb_tunnel, lan};
+use crate::common::{GNB, gnb_tunnel, lan, volume_urr};
 
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x99]);
 
@@ -104,4 +104,47 @@ fn addresses_are_learnt_where_they_are_asked_for() {
     }
     let owners = [early, meanwhile, late].map(|ip| sessions.owner_of(ip));
     assert_eq!(owners, [None, Some(station(1)), None]);
+}
+
+/// A session with URR 1, whose requests the UPF answers; `uplink`: the gate of its uplink.
+fn measured(number: u32, uplink: Gate) -> RuleSet {
+    let mut rules = session(number);
+    let proxying = Proxying { arp: true, ..Proxying::default() };
+    let to_lan = Forwarding { network_instance: Some(lan()), ..Forwarding::to(Interface::Core) };
+    rules.fars.insert(FarId(1), Far::forward(FarId(1), Forwarding { proxying, ..to_lan }));
+    rules.qers.insert(QerId(1), Qer { uplink, ..Qer::new(QerId(1)) });
+    rules.urrs.insert(UrrId(1), volume_urr(1, None));
+    for pdr in rules.pdrs.values_mut() {
+        (pdr.qers, pdr.urrs) = (vec![QerId(1)], vec![UrrId(1)]);
+    }
+    rules
+}
+
+// Input:  a host of the network that claims an address; a UE that asks for it, with an open and with a closed gate.
+// Output: the open gate: an answer, and the request and the answer are usage of the UE, as if the host had answered. The closed
+//         gate: the request is dropped, and nothing is sent or counted.
+#[test]
+fn an_answered_request_is_usage_of_the_ue() {
+    let address = Ipv4Addr::new(10, 1, 0, 9);
+    for (gate, fate, volume) in [
+        (Gate::Open, Disposition::Consumed, (42, 42)),
+        (Gate::Closed, Disposition::Dropped(DropReason::GateClosed), (0, 0)),
+    ] {
+        let mut sessions = Sessions::new([measured(1, gate)]);
+        let Sessions { plane, now } = &mut sessions;
+        let (ingress, claim) = from_lan(request((HOST, address), Ipv4Addr::new(10, 8, 8, 8)));
+        plane.process(*now, &ingress, &claim, &mut Vec::new());
+        // The claim was a frame to the UE.
+        let query = || Plan { session: Seid(1), change: vec![Op::QueryUrr(UrrId(1))].into() };
+        plane.apply(*now, &query()).unwrap();
+        let asks = request((station(1), Ipv4Addr::new(10, 1, 0, 1)), address);
+        let (ingress, packet) = tunnelled(1, &asks);
+        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        assert_eq!(plane.process(*now, &ingress, &packet, &mut sent), fate);
+        let usage = plane.apply(*now, &query()).unwrap().usage;
+        let measured = usage.first().and_then(|usage| usage.volume).unwrap_or_default();
+        assert_eq!((measured.uplink, measured.downlink), volume);
+        assert_eq!(sent.len(), usize::from(gate == Gate::Open));
+        assert!(sent.iter().all(|(egress, _)| matches!(egress, Egress::Gtpu { .. })));
+    }
 }
