@@ -51,6 +51,8 @@ pub struct N4 {
     pfds: Pfds,
     path_search: PathSearch,
     phase: Phase,
+    /// Requests about session sets in the present datagram.
+    set_requests: usize,
 }
 
 /// Parts.
@@ -87,6 +89,7 @@ impl N4 {
             pfds: Pfds::default(),
             path_search: PathSearch::default(),
             phase: Phase::Running,
+            set_requests: 0,
         };
         n4.send_applications();
         n4

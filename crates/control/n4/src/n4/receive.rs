@@ -15,18 +15,23 @@ const S_FLAG: u8 = 1;
 const SEQUENCE_WITH_SEID: usize = 12;
 const SEQUENCE_WITHOUT_SEID: usize = 4;
 
+/// Requests about session sets in one datagram, at most: each may be one step over all sessions of its SMF, and a datagram has
+/// capacity for a thousand.
+const SET_REQUESTS: usize = 4;
+
 impl N4 {
     /// Handles a datagram received at the N4 address: one message, or several bundled ones (TS 29.244 clause 6.5).
     ///
     /// What cannot be decoded is counted; it gets a response if one is defined, and changes nothing. Only the first
     /// message of a datagram from an unassociated peer is handled: the peer cannot know that the UPF supports more, and
-    /// a datagram has capacity for thousands.
+    /// a datagram has capacity for thousands. Of requests about session sets, four are handled.
     pub fn datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
         self.messages(now, from, bytes);
         self.settle(now);
     }
 
     fn messages(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
+        self.set_requests = 0;
         let mut rest = bytes;
         loop {
             match Header::decode(rest) {
@@ -141,8 +146,18 @@ impl N4 {
             Ok(Message::AssociationUpdateRequest(request)) => self.association_update(now, key, &request),
             Ok(Message::AssociationReleaseRequest(request)) => self.association_release(now, key, &request),
             Ok(Message::PfdManagementRequest(request)) => self.pfd_management(now, key, &request),
-            Ok(Message::SessionSetDeletionRequest(request)) => self.session_set_deletion(now, key, &request),
+            Ok(Message::SessionSetDeletionRequest(_) | Message::SessionSetModificationRequest(_))
+                if self.set_requests >= SET_REQUESTS =>
+            {
+                let reason = RefusalReason::TooManySetRequests(SET_REQUESTS);
+                self.turn(0).refuse(now, key, RequestRefusal::new(Cause::EntityInCongestion, reason));
+            }
+            Ok(Message::SessionSetDeletionRequest(request)) => {
+                self.set_requests += 1;
+                self.session_set_deletion(now, key, &request);
+            }
             Ok(Message::SessionSetModificationRequest(request)) => {
+                self.set_requests += 1;
                 self.session_set_modification(now, key, &request);
             }
             // The Node Report Request, which only a UPF sends.

@@ -128,6 +128,9 @@ pub enum RefusalReason {
     /// The limit of queued requests is reached.
     #[error("too many requests wait for the data plane")]
     TooManyQueued,
+    /// The limit of requests about session sets in one datagram is reached.
+    #[error("there are more than {0} requests about session sets in the datagram")]
+    TooManySetRequests(usize),
     /// The limit of usage reports that did not fit into responses and are not acknowledged is reached.
     #[error("{0} usage reports of earlier modifications of the session wait for the SMF")]
     TooManyReports(usize),

@@ -7,7 +7,7 @@ use causeway_n4::{Config, Heartbeat, Limits, Notice, PathFailure, Retransmission
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, PdrId, Seid, Span};
 
-use crate::fixture::{Smf, TestN4, config, establishment};
+use crate::fixture::{Smf, TestN4, bundle, config, encode, establishment};
 
 const CSID: FqCsid<'static> = FqCsid {
     address: CsidAddress::Ip(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10))),
@@ -376,6 +376,35 @@ fn a_set_of_sessions_is_deleted() {
         panic!("{:?}", received.kind())
     };
     assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(OffendingIe(65))));
+}
+
+// Input:  a datagram with ten requests about session sets, by turns a modification and a deletion; then one of each with
+//         datagrams of their own.
+// Output: the first four are handled; the others are refused, since each may be a step over all sessions. Those with datagrams of
+//         their own are handled.
+#[test]
+fn a_datagram_holds_few_requests_about_session_sets() {
+    let (mut n4, smf) = one_for_all();
+    let request = |sequence: u32| {
+        let info =
+            SessionChangeInfo { fq_csids: [CSID].into(), ..SessionChangeInfo::new(alternative(12, false)) };
+        if sequence.is_multiple_of(2) {
+            encode(None, sequence, SessionSetModificationRequest::new(smf.node_id(), [info]))
+        } else {
+            let deletion = SessionSetDeletionRequest::new(smf.node_id());
+            encode(None, sequence, SessionSetDeletionRequest { fq_csids: [CSID].into(), ..deletion })
+        }
+    };
+    let mut datagrams = vec![bundle(&(70..80).map(request).collect::<Vec<_>>())];
+    datagrams.extend([80, 81].map(request));
+    let mut causes = Vec::new();
+    for datagram in datagrams {
+        n4.deliver(smf.addr, &datagram);
+        causes.extend(std::iter::from_fn(|| n4.try_next(smf.addr)).map(|received| received.cause()));
+    }
+    let accepted = |count| std::iter::repeat_n(Cause::RequestAccepted, count);
+    let refused = std::iter::repeat_n(Cause::EntityInCongestion, 6);
+    assert_eq!(causes, accepted(4).chain(refused).chain(accepted(2)).collect::<Vec<_>>());
 }
 
 // Input:  sessions by FQ-CSID, by group and by the address of their F-SEID; each is moved to another SMF; one has a

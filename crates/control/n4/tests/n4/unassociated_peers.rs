@@ -6,7 +6,7 @@ use causeway_n4::{Config, Direction, KnownSmf, MessageKey, MessageResult, Occupa
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span};
 
-use crate::fixture::{Smf, TestN4, activation, config, encode, establishment};
+use crate::fixture::{Smf, TestN4, activation, bundle, config, encode, establishment};
 
 /// More than the limits of associations and their hosts.
 const HOSTS: u32 = 20_000;
@@ -18,14 +18,6 @@ fn peer(number: u32) -> SocketAddr {
 
 fn heartbeat(sequence: u32) -> Vec<u8> {
     encode(None, sequence, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(1))))
-}
-
-/// Bundles messages into one datagram: each but the last has the follow-on flag.
-fn bundle(messages: &[Vec<u8>]) -> Vec<u8> {
-    let mut all: Vec<Vec<u8>> = messages.to_vec();
-    let last = all.len() - 1;
-    all[..last].iter_mut().for_each(|message| message[0] |= 4);
-    all.concat()
 }
 
 // Input:  a thousand heartbeats in a datagram of an unassociated peer, and of an SMF; an SMF's setup with two
