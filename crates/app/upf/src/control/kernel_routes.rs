@@ -16,7 +16,7 @@ use tracing::{debug, info, warn};
 
 use super::routes::Route;
 use crate::config::{N6Mode, Session, Upf};
-use crate::host_networks::HostNetworks;
+use crate::host_networks::{HostNetworks, PoolConflict};
 use crate::open::{AddressTranslation, tun_options};
 
 /// The interval of device checks: a device that was created anew, or went down, has lost its routes.
@@ -165,9 +165,7 @@ impl Pools {
             return Ok(());
         }
         let host = HostNetworks::read(&new).map_err(|error| error.to_string())?;
-        // A pool may move from one device to another: both have it until its addresses are released.
-        let is_own = |name: &str| self.sessions.iter().chain(sessions).any(|session| session.dev == name);
-        let conflict = new.iter().find_map(|session| Some((session.subnet, host.conflict(session, is_own)?)));
+        let conflict = conflict(&host, &new, || self.sessions.iter().chain(sessions));
         conflict.map_or(Ok(()), |(subnet, conflict)| {
             Err(PoolsRefused { subnet: Some(subnet), why: conflict.to_string() })
         })
@@ -214,6 +212,18 @@ impl Pools {
             }
         }
     }
+}
+
+/// The first of new pools that would take something from the host, and what. `all`: the earlier pools and the next ones.
+fn conflict<'a, A: Iterator<Item = &'a Session>>(
+    host: &HostNetworks,
+    new: &[Session],
+    all: impl Fn() -> A,
+) -> Option<(IpNet, PoolConflict)> {
+    // A pool may move from one TUN device to another: both have it until its addresses are released. An interface of mode af_xdp
+    // has the addresses of the host.
+    let is_own = |name: &str| all().any(|session| session.mode == N6Mode::Tun && session.dev == name);
+    new.iter().find_map(|session| Some((session.subnet, host.conflict(session, is_own)?)))
 }
 
 /// The state of the thread.
@@ -397,4 +407,37 @@ impl Routes {
 /// The device, while it is up.
 fn index(links: &[Link], device: &str) -> Option<u32> {
     links.iter().find(|link| link.name == device && link.up).map(|link| link.index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(subnet: &str, mode: N6Mode, dev: &str) -> Session {
+        Session { subnet: subnet.parse().unwrap(), dev: dev.into(), mode, ..Session::default() }
+    }
+
+    // Input:  a host whose interface eth1, with an address, carries a pool by AF_XDP, and whose TUN device n6 has the gateway of another
+    //         pool; a pool that comes on the TUN device n7: around the address of eth1, in the place of that of n6, elsewhere.
+    // Output: the first one is refused, as at the start; a pool may move from one TUN device to another.
+    #[test]
+    fn a_pool_that_comes_takes_no_address_of_the_host() {
+        let link = |index, name: &str| Link { index, name: name.into(), ..Link::default() };
+        let addresses = [(1, "192.0.2.9/24"), (2, "10.45.0.1/16")];
+        let host = HostNetworks {
+            links: vec![link(1, "eth1"), link(2, "n6"), link(3, "n7")],
+            addresses: addresses.map(|(index, net)| (index, net.parse().unwrap())).into(),
+            routes: Vec::new(),
+        };
+        let known = [pool("10.46.0.0/16", N6Mode::AfXdp, "eth1"), pool("10.45.0.0/16", N6Mode::Tun, "n6")];
+        for (subnet, expected) in [
+            ("192.0.2.0/25", Some("192.0.2.0/25 overlaps 192.0.2.9/24 of eth1")),
+            ("10.45.0.0/16", None),
+            ("10.47.0.0/16", None),
+        ] {
+            let new = [pool(subnet, N6Mode::Tun, "n7")];
+            let found = conflict(&host, &new, || known.iter().chain(&new));
+            assert_eq!(found.map(|(_, conflict)| conflict.state()).as_deref(), expected);
+        }
+    }
 }
