@@ -53,4 +53,5 @@ pub use daemon::Daemon;
 pub use data_planes::BoxedDataPlane;
 pub use error::{ReloadError, RunError, StartError, Transport};
 pub use host_networks::PoolConflict;
+pub use memory::CgroupMemory;
 pub use owner::{OwnerRequest, OwnerRequests, Totals};

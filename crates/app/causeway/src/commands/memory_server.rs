@@ -13,6 +13,7 @@ use causeway_memory::{
 };
 use causeway_packet::roce::{Rkey, UDP_PORT};
 use causeway_types::Time;
+use causeway_upf::CgroupMemory;
 use clap::Args;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
@@ -132,6 +133,12 @@ fn memory(size: usize, description: Description) -> Result<Regions, String> {
     if let Some(available) = available.filter(|available| size as u64 > *available) {
         return Err(format!(
             "there is no memory of {size} octets: {available} octets are available, swap included; give a smaller --size"
+        ));
+    }
+    if let Some(CgroupMemory { limit, left }) = CgroupMemory::now().filter(|memory| size as u64 > memory.left)
+    {
+        return Err(format!(
+            "there is no memory of {size} octets: {limit} leaves {left} octets; raise it, or give a smaller --size"
         ));
     }
     // Asked first: memory that there is not would end the process.

@@ -1,10 +1,10 @@
 //! The daemon as a process whose memory is limited.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -144,7 +144,7 @@ impl Cgroup {
     /// With so much memory. `Err`: there is none to be had, and why.
     fn new(octets: u64) -> Result<Self, String> {
         let groups = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
-        let name = format!("causeway-test-{}", std::process::id());
+        let name = format!("causeway-test-{}-{octets}", std::process::id());
         let v1 = groups.lines().find_map(|line| line.split_once(":memory:")).map(|(_, path)| path);
         let (parent, is_v2) = match v1 {
             Some(path) => (Path::new("/sys/fs/cgroup/memory").join(path.trim_start_matches('/')), false),
@@ -217,4 +217,36 @@ fn a_cgroup_is_not_filled() {
     running.signal("TERM");
     running.until("stopped:");
     drop(running);
+}
+
+// Input:  a memory server in a cgroup of 64 MiB, with as much memory, and with half of it.
+// Output: 1, with the limit and what it leaves; it starts. The kernel kills nobody.
+#[test]
+fn a_memory_server_keeps_below_its_cgroup() {
+    let group = match Cgroup::new(64 << 20) {
+        Ok(group) => group,
+        Err(why) => {
+            return eprintln!("SKIPPED causeway::a_memory_server_keeps_below_its_cgroup: needs root ({why})");
+        }
+    };
+    let command = |size: &str| {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo $$ > \"$2\"; exec \"$0\" memory-server --listen 127.0.0.1:0 --size \"$1\""]);
+        command.args([env!("CARGO_BIN_EXE_causeway"), size]).arg(group.procs());
+        command
+    };
+    let mut refused = Running::of(&mut command("64MiB"));
+    let said = refused.until("there is no memory of 67108864 octets: ");
+    assert!(said.contains("causeway-test-") && said.contains(" leaves "), "{said}");
+    assert_eq!(refused.child.wait().unwrap().code(), Some(1));
+    drop(refused);
+    let mut running = Running::of(command("32MiB").stdout(Stdio::piped()));
+    let mut line = String::new();
+    BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("memory server ready"), "{line}");
+    running.signal("TERM");
+    running.until("stopped:");
+    drop(running);
+    assert_eq!(group.killed(), 0);
 }

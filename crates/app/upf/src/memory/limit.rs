@@ -52,6 +52,10 @@ impl Source {
         matches!(self, Self::AddressSpace | Self::Data)
     }
 
+    const fn is_cgroup(&self) -> bool {
+        matches!(self, Self::CgroupV1(_) | Self::CgroupV2(..))
+    }
+
     /// The usage under the limit; `None`: it cannot be read.
     pub(super) fn used(&self) -> Option<u64> {
         let read = |path: &Path| fs::read_to_string(path).ok();
@@ -104,6 +108,27 @@ pub(super) fn detected() -> Vec<Limit> {
     let machine = kilobytes(&text("/proc/meminfo"), "MemTotal:");
     limits.extend(machine.map(|octets| Limit { source: Source::Host, octets }));
     limits
+}
+
+/// What the cgroups of this process leave of the memory of the host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CgroupMemory {
+    /// The limit with the least memory left, by the file that sets it.
+    pub limit: String,
+    /// Octets that it leaves.
+    pub left: u64,
+}
+
+impl CgroupMemory {
+    /// What is left now; `None`: no cgroup has a limit.
+    pub fn now() -> Option<Self> {
+        let of_cgroups = detected().into_iter().filter(|limit| limit.source.is_cgroup());
+        let left = |Limit { source, octets }: Limit| Self {
+            left: octets.saturating_sub(source.used().unwrap_or(0)),
+            limit: source.to_string(),
+        };
+        of_cgroups.map(left).min_by_key(|memory| memory.left)
+    }
 }
 
 /// The limits of the cgroups of a process and of their ancestors, from `/proc/self/cgroup`, `/proc/self/mountinfo` and

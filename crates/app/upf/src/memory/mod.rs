@@ -13,6 +13,7 @@ use causeway_slowpath::Limits;
 
 use crate::config::{Memory, Upf, octets_text};
 use crate::error::StartError;
+pub use limit::CgroupMemory;
 use limit::{Limit, Source};
 
 const MIB: u64 = 1 << 20;
