@@ -2,13 +2,10 @@
 
 use std::num::NonZeroU8;
 
-use causeway_types::{IdCipher, Seid};
+use causeway_types::{IdCipher, Seid, spread};
 
 /// Bits of a session index; the other bits hold the sequence number.
 const INDEX_BITS: u32 = 28;
-
-/// Multiples of it have upper bits that differ.
-const SPREAD: u32 = 0x9e37_79b1;
 
 /// The highest bit of the sequence number.
 const HIGHEST: u64 = 1 << 63;
@@ -44,7 +41,7 @@ impl SeidShare {
 
     /// The part that establishes the sessions with this SEID of an SMF.
     pub(crate) const fn establishing(self, Seid(value): Seid) -> usize {
-        (((value as u32).wrapping_mul(SPREAD) >> 16) % self.parts) as usize
+        spread(value as u32, self.parts as usize)
     }
 
     /// Whether this SEID of the UPF is one of them.

@@ -6,6 +6,7 @@
 //! - Identifiers: [`Seid`], [`Teid`], [`PdrId`], [`FarId`], [`QerId`], [`UrrId`], [`BarId`], [`Qfi`].
 //! - Addresses: [`FSeid`], [`FTeid`], [`DualIp`], [`NodeId`], [`NetworkInstance`], [`IpNet`], [`MacAddr`].
 //! - Quantities: [`Volume`] in octets and packets, [`Bitrate`] in kbit/s.
+//! - Distribution over threads: [`spread`].
 //! - Transfer between members of a chain: [`Transfer`].
 //! - Time: [`Time`] is the monotonic clock, [`WallTime`] the wall clock, [`WallClock`] converts between both.
 //!
@@ -34,6 +35,7 @@ mod network;
 mod ppi;
 mod qfi;
 mod slice;
+mod spread;
 mod teid_scheme;
 mod time;
 mod transfer;
@@ -49,6 +51,7 @@ pub use network::{Interface, NetworkInstance};
 pub use ppi::Ppi;
 pub use qfi::{Qfi, QfiSet};
 pub use slice::SNssai;
+pub use spread::{SPREAD_FACTOR, spread};
 pub use teid_scheme::TeidScheme;
 pub use time::{NtpSeconds, Span, Time, WallClock, WallTime};
 pub use transfer::{Transfer, put_list};

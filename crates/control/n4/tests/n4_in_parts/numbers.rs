@@ -1,12 +1,9 @@
 //! Which part has a session.
 
-use causeway_types::{FSeid, Seid};
+use causeway_types::{FSeid, Seid, spread};
 
 use crate::PARTS;
 use crate::fixture::Smf;
-
-/// Multiples of it have upper bits that differ.
-const SPREAD: u32 = 0x9e37_79b1;
 
 /// All parts.
 pub(crate) fn parts() -> std::ops::Range<usize> {
@@ -15,7 +12,7 @@ pub(crate) fn parts() -> std::ops::Range<usize> {
 
 /// The part that establishes sessions with this CP F-SEID.
 pub(crate) fn part_of_cp(cp: &FSeid) -> usize {
-    ((cp.seid.0 as u32).wrapping_mul(SPREAD) >> 16) as usize % usize::from(PARTS)
+    spread(cp.seid.0 as u32, PARTS.into())
 }
 
 /// The part that has the session with this SEID of the UPF.

@@ -7,6 +7,7 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
+use causeway_types::SPREAD_FACTOR;
 use rustix::net::sockopt as option;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
@@ -142,7 +143,6 @@ fn failed(errno: rustix::io::Errno) -> PortError {
 fn peer(sockets: u32, is_ipv4: bool) -> Vec<libc::sock_filter> {
     /// The offset at which a program finds the IP header: `SKF_NET_OFF` of linux/filter.h.
     const IP_HEADER: u32 = (-0x10_0000_i32).cast_unsigned();
-    const SPREAD: u32 = 0x9e37_79b1;
     let instruction = |code: u32, k| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let load = |size: u32, at: u32| instruction(libc::BPF_LD | size | libc::BPF_ABS, IP_HEADER + at);
     let alu = |operation: u32, k| instruction(libc::BPF_ALU | operation | libc::BPF_K, k);
@@ -158,7 +158,11 @@ fn peer(sockets: u32, is_ipv4: bool) -> Vec<libc::sock_filter> {
     }
     program.push(load(libc::BPF_H, port));
     program.push(instruction(libc::BPF_ALU | libc::BPF_XOR | libc::BPF_X, 0));
-    program.extend([alu(libc::BPF_MUL, SPREAD), alu(libc::BPF_RSH, 16), alu(libc::BPF_MOD, sockets.max(1))]);
+    program.extend([
+        alu(libc::BPF_MUL, SPREAD_FACTOR),
+        alu(libc::BPF_RSH, 16),
+        alu(libc::BPF_MOD, sockets.max(1)),
+    ]);
     program.push(instruction(libc::BPF_RET | libc::BPF_A, 0));
     program
 }

@@ -4,6 +4,8 @@
 
 use std::os::fd::AsFd;
 
+use causeway_types::{SPREAD_FACTOR, spread};
+
 use crate::PortError;
 use crate::sys::sockopt;
 
@@ -29,9 +31,6 @@ const ESTABLISHMENT: u8 = 50;
 /// Types of IEs (clause 8.1.2): Node ID, F-SEID.
 const NODE_ID: u16 = 60;
 const F_SEID: u16 = 57;
-/// 2^32 divided by the golden ratio: multiplied by it and without the lower half, numbers in equal steps, such as every second one, give evenly
-/// spread numbers.
-const SPREAD: u32 = 0x9e37_79b1;
 
 /// The socket, of so many, that receives the messages of a session with this SEID.
 #[must_use]
@@ -51,10 +50,6 @@ pub const fn pfcp_socket_of_new(cp_seid: u64, sockets: usize) -> usize {
 #[must_use]
 pub const fn pfcp_socket_of_sequence(sequence: u32, sockets: usize) -> usize {
     spread(sequence, sockets)
-}
-
-const fn spread(number: u32, sockets: usize) -> usize {
-    (number.wrapping_mul(SPREAD) >> 16) as usize % if sockets == 0 { 1 } else { sockets }
 }
 
 /// The socket, of so many, that receives this datagram, whatever its octets are: what the kernel selects for the payload of a UDP datagram
@@ -157,8 +152,8 @@ pub(super) fn session(sockets: u32) -> Vec<libc::sock_filter> {
         // By the sequence number.
         load(libc::BPF_W, SEQUENCE),
         alu(libc::BPF_RSH, 8),
-        // Spread.
-        alu(libc::BPF_MUL, SPREAD),
+        // As `spread` does.
+        alu(libc::BPF_MUL, SPREAD_FACTOR),
         alu(libc::BPF_RSH, 16),
         // Modulo.
         alu(libc::BPF_MOD, sockets.max(1)),
@@ -176,27 +171,6 @@ mod tests {
     use rustix::net::{AddressFamily, SocketType};
 
     use super::*;
-
-    // Input:  the CP SEIDs, and the sequence numbers, of an SMF in steps of 1 to 8 and 256; two, three and four sockets.
-    // Output: each socket has its share of them, give or take a tenth.
-    #[test]
-    fn establishments_are_spread_whatever_is_between_them() {
-        for (step, sockets) in (1..=8).chain([256]).flat_map(|step| [2, 3, 4].map(|sockets| (step, sockets)))
-        {
-            let [mut by_seid, mut by_sequence] = [const { Vec::new() }; 2].map(|mut counts: Vec<usize>| {
-                counts.resize(sockets, 0);
-                counts
-            });
-            for number in (0..1200).map(|number| 1 + step * number) {
-                by_seid[pfcp_socket_of_new(0x5_0000_0000 + u64::from(number), sockets)] += 1;
-                by_sequence[pfcp_socket_of_sequence(0x1234 + number, sockets)] += 1;
-            }
-            let (share, tenth) = (1200 / sockets, 120 / sockets);
-            for counts in [by_seid, by_sequence] {
-                assert!(counts.iter().all(|count| share.abs_diff(*count) <= tenth), "{step}: {counts:?}");
-            }
-        }
-    }
 
     fn beside(at: SocketAddr) -> UdpSocket {
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
