@@ -9,6 +9,7 @@ mod host;
 mod in_force;
 mod inputs;
 mod kernel_routes;
+mod local_source;
 mod log;
 mod n4_io;
 mod networks;
@@ -332,8 +333,8 @@ impl Control {
 
     /// Processes datagrams that packet threads have received, in order.
     fn receive_taken(&mut self, datagrams: impl IntoIterator<Item = Received>) {
-        for (at, from, way, datagram) in datagrams {
-            self.n4_io.datagrams.received(at, from, way, &datagram, |ip| self.n4.is_smf(ip));
+        for (at, from, source, datagram) in datagrams {
+            self.n4_io.datagrams.received(at, from, source, &datagram, |ip| self.n4.is_smf(ip));
             self.n4.datagram(self.clock.now(), from, &datagram);
             self.apply_outputs();
         }
@@ -515,11 +516,11 @@ impl Control {
                 self.n4.prefetch(following, prefetch_at);
             }
             self.control_watch.heartbeat.set_activity(Activity::N4Sockets);
-            let Some((from, way, datagram)) = sockets.receive() else { break };
+            let Some((from, source, datagram)) = sockets.receive() else { break };
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             let now = self.clock.now();
             self.log.message(|| now, "received", from, datagram);
-            self.n4_io.datagrams.received(now, from, way, datagram, |ip| self.n4.is_smf(ip));
+            self.n4_io.datagrams.received(now, from, source, datagram, |ip| self.n4.is_smf(ip));
             self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }

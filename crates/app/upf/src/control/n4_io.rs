@@ -7,8 +7,9 @@ use std::sync::Arc;
 use causeway_pfcp::Header;
 use causeway_types::Time;
 
+use super::local_source::{LocalSource, SourceByPeer};
 use super::request_times::{Histograms, RequestTimes};
-use super::sockets::{Arrivals, Outgoing, SharedSockets, Sockets, Way, Ways, lock};
+use super::sockets::{Arrivals, Outgoing, SharedSockets, Sockets, lock};
 use crate::clock::Clock;
 use crate::config::Upf;
 use crate::management::HistogramStatus;
@@ -74,9 +75,9 @@ impl N4Io {
     }
 }
 
-/// The datagrams of a thread: how those that were received came, and those that leave.
+/// The datagrams of a thread: where those of its peers were received, and those that leave.
 pub(super) struct Datagrams {
-    ways: Ways,
+    sources: SourceByPeer,
     /// Datagrams that the thread sends at the end of its turn.
     outgoing: Vec<Outgoing>,
     times: RequestTimes,
@@ -85,7 +86,7 @@ pub(super) struct Datagrams {
 impl Datagrams {
     /// None yet, at these sockets. Times are counted in `times`.
     pub(super) fn of(sockets: &Sockets, times: Arc<Histograms>) -> Self {
-        Self { ways: Ways::of(sockets), outgoing: Vec::new(), times: RequestTimes::new(times) }
+        Self { sources: SourceByPeer::new(sockets), outgoing: Vec::new(), times: RequestTimes::new(times) }
     }
 
     /// A datagram was received at this time. `is_smf`: an SMF has this address.
@@ -93,18 +94,18 @@ impl Datagrams {
         &mut self,
         at: Time,
         from: SocketAddr,
-        way: Way,
+        source: LocalSource,
         datagram: &[u8],
         is_smf: impl Fn(IpAddr) -> bool,
     ) {
-        self.ways.note(from.ip(), way, is_smf);
+        self.sources.note(from.ip(), source, is_smf);
         messages(datagram).for_each(|header| self.times.received(at, from, &header));
     }
 
     /// Queues a datagram until the thread sends.
     pub(super) fn queue(&mut self, to: SocketAddr, octets: Vec<u8>) {
         messages(&octets).for_each(|header| self.times.queued(to, &header));
-        self.outgoing.push(Outgoing { way: self.ways.to(to.ip()), to, octets });
+        self.outgoing.push(Outgoing { source: self.sources.of(to.ip()), to, octets });
     }
 
     /// Gives the queued datagrams to sockets.

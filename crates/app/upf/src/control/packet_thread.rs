@@ -287,7 +287,7 @@ impl N4Work<ApplyId> for N4InPacketThread {
 mod tests {
     use std::net::SocketAddr;
 
-    use super::super::sockets::Way;
+    use super::super::local_source::LocalSource;
     use super::*;
 
     // Input:  one datagram more than an inbox may have; all are taken, the first two are handled, and another one comes before the others are put back.
@@ -297,7 +297,7 @@ mod tests {
         let inbox = Inbox::default();
         let datagram = |number: usize| {
             let from = SocketAddr::from(([192, 0, 2, 1], 8805));
-            (Time::from_nanos(number as u64), from, Way::Socket(0), Vec::new())
+            (Time::from_nanos(number as u64), from, LocalSource::Socket(0), Vec::new())
         };
         assert!(!inbox.is_used() && inbox.take().is_empty());
         (0..MAX_IN_INBOX).for_each(|number| assert_eq!(inbox.push(datagram(number)), Ok(())));

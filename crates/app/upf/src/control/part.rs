@@ -11,10 +11,11 @@ use causeway_model::{Pdr, SessionChange};
 use causeway_n4::{self as n4, ApplyId, Node, Output};
 use causeway_types::{Seid, Time};
 
+use super::local_source::LocalSource;
 use super::log::{LateLine, LateLines};
 use super::n4_io::Datagrams;
 use super::networks::Networks;
-use super::sockets::{Sockets, Way};
+use super::sockets::Sockets;
 use crate::worker::{N4Exchange, PlanQueue, Report};
 
 /// A part of N4 with what belongs to its sessions.
@@ -37,8 +38,8 @@ pub(crate) struct ControlPart {
     pub(super) handled: u64,
 }
 
-/// A datagram that was received at this time from this peer, and its way.
-pub(super) type Received = (Time, SocketAddr, Way, Vec<u8>);
+/// A datagram that was received at this time from this peer, and where.
+pub(super) type Received = (Time, SocketAddr, LocalSource, Vec<u8>);
 
 /// What a packet thread has left to the control thread.
 #[derive(Default)]
@@ -230,21 +231,21 @@ impl ControlPart {
         }
         let mut count = 0;
         while !self.is_for_control_thread()
-            && let Some((at, from, way, datagram)) = from_others.pop_front()
+            && let Some((at, from, source, datagram)) = from_others.pop_front()
         {
             count += 1;
-            self.datagram(node, (now, at), (from, way), &datagram);
+            self.datagram(node, (now, at), (from, source), &datagram);
         }
         while !self.is_for_control_thread() {
             if let Some(following) = sockets.peek_next() {
                 self.n4.prefetch(following, prefetch_at);
             }
-            let Some((from, way, datagram)) = sockets.take() else { break };
+            let Some((from, source, datagram)) = sockets.take() else { break };
             count += 1;
             if count % n4::Part::MOST_DATAGRAMS == 0 {
                 self.n4.publish(node);
             }
-            self.datagram(node, (now, now), (from, way), datagram);
+            self.datagram(node, (now, now), (from, source), datagram);
         }
         self.place_plans(is_behind, node, now, exchange);
         self.n4.expire(now);
@@ -259,14 +260,14 @@ impl ControlPart {
         &mut self,
         node: &Node,
         (now, at): (Time, Time),
-        (from, way): (SocketAddr, Way),
+        (from, source): (SocketAddr, LocalSource),
         datagram: &[u8],
     ) {
-        self.datagrams.received(at, from, way, datagram, |ip| node.is_smf(ip));
+        self.datagrams.received(at, from, source, datagram, |ip| node.is_smf(ip));
         let rest = self.n4.datagram(node, now, from, datagram);
         self.handled += u64::from(rest.len() < datagram.len());
         if !rest.is_empty() || datagram.is_empty() {
-            let left = (at, from, way, rest.to_vec());
+            let left = (at, from, source, rest.to_vec());
             match self.n4.part_of(rest).filter(|part| *part != self.number) {
                 Some(part) => self.for_others.push((part, left)),
                 None => self.left.datagrams.push_back(left),

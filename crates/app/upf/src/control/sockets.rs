@@ -1,10 +1,8 @@
 //! The N4 sockets of a thread: several addresses, IPv4 and IPv6, as one socket. One system call receives or sends many datagrams. Ports below
 //! IP may receive beside them, and send to the peers from which they received.
 //!
-//! [`Sockets`] receives and sends without waiting, and without N4; the control thread waits with [`Arrivals`]. [`Ways`] is N4's: which of its
-//! addresses a peer has written to.
+//! [`Sockets`] receives and sends without waiting, and without N4; the control thread waits with [`Arrivals`].
 
-use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -18,18 +16,12 @@ use causeway_ports::{Port, PortError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::local_source::LocalSource;
 use super::request_times::{Answer, Histograms};
 use crate::clock::Clock;
 
 /// While a port below IP is busy, the sockets are read in one of so many turns.
 const PORT_TURNS: u8 = 8;
-
-/// Maximum number of peers whose socket is stored. A new one evicts the oldest that is no SMF's. Other peers use the first
-/// socket of their IP version.
-const MAX_PEERS: usize = 4096;
-
-/// The most SMFs that are passed over in search of a peer to evict.
-const MAX_PASSED: usize = 64;
 
 /// The sockets of N4 in a thread. The sockets of all threads have the same addresses, in the same order.
 pub(crate) struct Sockets {
@@ -59,67 +51,10 @@ pub(crate) struct Sockets {
 
 /// A datagram to send.
 pub(super) struct Outgoing {
-    /// How the last datagram of its peer came, if there is a choice.
-    pub(super) way: Option<Way>,
+    /// Where the last datagram of its peer was received, if there is a choice.
+    pub(super) source: Option<LocalSource>,
     pub(super) to: SocketAddr,
     pub(super) octets: Vec<u8>,
-}
-
-/// How the last datagram of each peer came: a response has the address to which the request was sent as its source.
-#[derive(Debug)]
-pub(super) struct Ways {
-    received: BTreeMap<IpAddr, Way>,
-    /// The peers in `received`, those first that are evicted first.
-    order: VecDeque<IpAddr>,
-    /// The peer of the last datagram.
-    last: Option<(IpAddr, Way)>,
-    /// Whether there is a choice for peers with IPv4, and with IPv6.
-    is_choice: [bool; 2],
-}
-
-impl Ways {
-    /// Those of N4 at these sockets.
-    pub(super) fn of(sockets: &Sockets) -> Self {
-        let is_choice = [true, false].map(|is_v4| {
-            let same_version = sockets.sockets.iter().filter(|socket| socket.local.is_ipv4() == is_v4);
-            same_version.count() > 1 || !sockets.ports.is_empty()
-        });
-        Self { received: BTreeMap::new(), order: VecDeque::new(), last: None, is_choice }
-    }
-
-    /// A datagram of this peer came this way. It may evict a peer that is not at an address of an SMF.
-    pub(super) fn note(&mut self, peer: IpAddr, way: Way, is_smf: impl Fn(IpAddr) -> bool) {
-        let [v4, v6] = self.is_choice;
-        if self.last == Some((peer, way)) || !(if peer.is_ipv4() { v4 } else { v6 }) {
-            return;
-        }
-        self.last = Some((peer, way));
-        if let Some(known) = self.received.get_mut(&peer) {
-            *known = way;
-        } else if self.received.len() < MAX_PEERS || self.evict(is_smf) {
-            self.received.insert(peer, way);
-            self.order.push_back(peer);
-        }
-    }
-
-    /// Evicts the oldest peer that is no SMF's. False: there are only SMFs among the first ones, which are the last then.
-    fn evict(&mut self, is_smf: impl Fn(IpAddr) -> bool) -> bool {
-        for _ in 0..MAX_PASSED {
-            let Some(oldest) = self.order.pop_front() else { return false };
-            if !is_smf(oldest) {
-                self.received.remove(&oldest);
-                return true;
-            }
-            self.order.push_back(oldest);
-        }
-        false
-    }
-
-    /// The way to this peer, if there is a choice.
-    pub(super) fn to(&self, peer: IpAddr) -> Option<Way> {
-        let last = self.last.filter(|(last, _)| *last == peer).map(|(_, way)| way);
-        last.or_else(|| self.received.get(&peer).copied())
-    }
 }
 
 /// Sockets that a thread shares with the control thread, which reads them while N4 is left to it.
@@ -138,15 +73,6 @@ struct Socket {
     overruns: u32,
     /// No read has found it empty since the last [`Sockets::arrived`].
     has_more: bool,
-}
-
-/// The way of a datagram.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    /// The socket of this index.
-    Socket(usize),
-    /// The port of this index, at this address. Threads without the port send from a socket of the address.
-    Port(usize, IpAddr),
 }
 
 /// A port below IP, with the datagrams that it received and will send. A lost one stays closed: the sockets receive everything then.
@@ -310,6 +236,12 @@ impl Sockets {
         self
     }
 
+    /// Whether there are several sockets or ports of this IP version.
+    pub(super) fn has_choice(&self, is_v4: bool) -> bool {
+        let same_version = self.sockets.iter().filter(|socket| socket.local.is_ipv4() == is_v4);
+        same_version.count() > 1 || !self.ports.is_empty()
+    }
+
     /// Any socket may have datagrams from now on.
     pub(super) fn arrived(&mut self) {
         self.turns = if self.turns + 1 < PORT_TURNS { self.turns + 1 } else { 0 };
@@ -325,8 +257,8 @@ impl Sockets {
         self.inbox.has_more() || self.sockets.iter().any(|socket| socket.has_more) || of_ports()
     }
 
-    /// The next datagram, its sender and its way, if one is available; for errors see [`Sockets::take_error`].
-    pub(super) fn receive(&mut self) -> Option<(SocketAddr, Way, &[u8])> {
+    /// The next datagram, its sender and where it was received, if one is available; for errors see [`Sockets::take_error`].
+    pub(super) fn receive(&mut self) -> Option<(SocketAddr, LocalSource, &[u8])> {
         if self.fill() { self.take() } else { None }
     }
 
@@ -349,14 +281,14 @@ impl Sockets {
         self.inbox.has_more() || self.ports.iter().any(N4Port::has_received)
     }
 
-    /// The next datagram that was received, its sender and its way.
-    pub(super) fn take(&mut self) -> Option<(SocketAddr, Way, &[u8])> {
+    /// The next datagram that was received, its sender and where.
+    pub(super) fn take(&mut self) -> Option<(SocketAddr, LocalSource, &[u8])> {
         let Self { ports, inbox, by, .. } = self;
         if inbox.has_more() {
-            return inbox.take().map(|(from, datagram)| (from, Way::Socket(*by), datagram));
+            return inbox.take().map(|(from, datagram)| (from, LocalSource::Socket(*by), datagram));
         }
         let (index, port) = ports.iter_mut().enumerate().find(|(_, port)| port.has_received())?;
-        port.take().map(|(local, from, datagram)| (from, Way::Port(index, local), datagram))
+        port.take().map(|(local, from, datagram)| (from, LocalSource::Port(index, local), datagram))
     }
 
     /// Reads from the sockets. Returns whether there was a datagram.
@@ -445,8 +377,8 @@ impl Sockets {
             return;
         }
         let mut outgoing = std::mem::take(&mut self.outgoing);
-        for Outgoing { way, to, octets } in outgoing.drain(..) {
-            if let Err(error) = self.put(way, to, octets) {
+        for Outgoing { source, to, octets } in outgoing.drain(..) {
+            if let Err(error) = self.put(source, to, octets) {
                 self.unsent.push((to, error));
             }
         }
@@ -468,8 +400,8 @@ impl Sockets {
     ///
     /// # Errors
     /// No socket has the IP version.
-    fn put(&mut self, way: Option<Way>, to: SocketAddr, datagram: Vec<u8>) -> io::Result<()> {
-        if let Some(Way::Port(index, local)) = way
+    fn put(&mut self, source: Option<LocalSource>, to: SocketAddr, datagram: Vec<u8>) -> io::Result<()> {
+        if let Some(LocalSource::Port(index, local)) = source
             && let Some(port) = self.ports.get_mut(index).filter(|port| port.port.is_some())
         {
             port.outbox.push((Meta::Gtpu { local, peer: to, tos: 0, hops: None }, datagram));
@@ -477,9 +409,11 @@ impl Sockets {
         }
         let position = |is_it: &dyn Fn(&Socket) -> bool| self.sockets.iter().position(is_it);
         let same_version = || position(&|socket| socket.local.is_ipv4() == to.is_ipv4());
-        let index = match way {
-            Some(Way::Socket(index)) => Some(index),
-            Some(Way::Port(_, local)) => position(&|socket| socket.local.ip() == local).or_else(same_version),
+        let index = match source {
+            Some(LocalSource::Socket(index)) => Some(index),
+            Some(LocalSource::Port(_, local)) => {
+                position(&|socket| socket.local.ip() == local).or_else(same_version)
+            }
             None => same_version(),
         };
         let socket = index.and_then(|index| self.sockets.get_mut(index));
@@ -495,6 +429,7 @@ mod tests {
 
     use causeway_packet::BATCH;
 
+    use super::super::local_source::SourceByPeer;
     use super::*;
 
     fn socket(at: &str) -> Std {
@@ -513,8 +448,8 @@ mod tests {
         }
     }
 
-    fn outgoing(ways: &Ways, to: SocketAddr) -> Outgoing {
-        Outgoing { way: ways.to(to.ip()), to, octets: b"answer".to_vec() }
+    fn outgoing(sources: &SourceByPeer, to: SocketAddr) -> Outgoing {
+        Outgoing { source: sources.of(to.ip()), to, octets: b"answer".to_vec() }
     }
 
     fn at(sockets: Vec<Std>) -> (Sockets, Arrivals) {
@@ -533,51 +468,18 @@ mod tests {
         let peer = Std::bind("127.0.0.1:0").unwrap();
         peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         peer.send_to(b"request", second).unwrap();
-        let mut ways = Ways::of(&sockets);
+        let mut sources = SourceByPeer::new(&sockets);
         arrivals.wait().await.unwrap();
-        let (from, way, datagram) = sockets.receive().unwrap();
+        let (from, source, datagram) = sockets.receive().unwrap();
         assert_eq!((from, datagram), (peer.local_addr().unwrap(), &b"request"[..]));
-        ways.note(from.ip(), way, |_| false);
+        sources.note(from.ip(), source, |_| false);
         let mut of_others = Sockets::sender(&sockets, true).unwrap();
-        of_others.queue(&mut vec![outgoing(&ways, from)], &mut Vec::new());
+        of_others.queue(&mut vec![outgoing(&sources, from)], &mut Vec::new());
         of_others.flush(&Clock::new(), &Histograms::default());
         assert!(of_others.unsent.is_empty());
         let mut buffer = [0; 16];
         let (len, answered) = peer.recv_from(&mut buffer).unwrap();
         assert_eq!((&buffer[..len], answered), (&b"answer"[..], second));
-    }
-
-    // Input:  a datagram of an SMF to the second of two addresses, 5,000 datagrams from other sources to the first one, and
-    // one of another SMF to the second.
-    // Output: both SMFs are answered from the second address; no more peers are stored than the limit.
-    #[test]
-    fn invented_sources_take_no_place_from_an_smf() {
-        let sockets = Sockets::new(vec![socket("127.0.0.1:0"), socket("127.0.0.1:0")], true).unwrap();
-        let mut ways = Ways::of(&sockets);
-        let [smf, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
-        let is_smf = |ip| ip == smf;
-        ways.note(smf, Way::Socket(1), is_smf);
-        let invented = |number: u16| IpAddr::from([10, 0, (number >> 8) as u8, number as u8]);
-        (0..5000).for_each(|number| ways.note(invented(number), Way::Socket(0), is_smf));
-        assert_eq!(ways.to(smf), Some(Way::Socket(1)));
-        ways.note(other, Way::Socket(1), is_smf);
-        ways.note(invented(1), Way::Socket(0), is_smf);
-        assert_eq!((ways.to(smf), ways.to(other)), (Some(Way::Socket(1)), Some(Way::Socket(1))));
-        assert_eq!((ways.received.len(), ways.order.len()), (MAX_PEERS, MAX_PEERS));
-    }
-
-    // Input:  as many SMFs as peers are stored, and a datagram of another source.
-    // Output: it is answered from where it was sent to, and evicts none of them.
-    #[test]
-    fn no_smf_is_evicted() {
-        let sockets = Sockets::new(vec![socket("127.0.0.1:0"), socket("127.0.0.1:0")], true).unwrap();
-        let mut ways = Ways::of(&sockets);
-        let smf = |number: usize| IpAddr::from([10, 0, (number >> 8) as u8, number as u8]);
-        (0..MAX_PEERS).for_each(|number| ways.note(smf(number), Way::Socket(1), |_| true));
-        let other = IpAddr::from([192, 0, 2, 1]);
-        ways.note(other, Way::Socket(0), |ip| ip != other);
-        assert_eq!(ways.to(other), Some(Way::Socket(0)));
-        assert!((0..MAX_PEERS).all(|number| ways.to(smf(number)) == Some(Way::Socket(1))));
     }
 
     // Input:  two sockets, one with a hundred datagrams waiting and one with one.
@@ -610,7 +512,7 @@ mod tests {
         peer.send_to(b"1", to).unwrap();
         peer.send_to(b"2", to).unwrap();
         assert_eq!(next(&mut sockets, &mut arrivals).await.1, b"1");
-        assert_eq!(sockets.receive(), Some((peer.local_addr().unwrap(), Way::Socket(1), &b"2"[..])));
+        assert_eq!(sockets.receive(), Some((peer.local_addr().unwrap(), LocalSource::Socket(1), &b"2"[..])));
         assert_eq!(sockets.receive(), None);
         assert!(!sockets.has_more());
     }
@@ -636,10 +538,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_is_no_way_to_the_other_ip_version() {
+    async fn no_socket_sends_to_the_other_ip_version() {
         let mut sockets = Sockets::new(vec![socket("127.0.0.1:0")], true).unwrap();
-        let ways = Ways::of(&sockets);
-        sockets.queue(&mut vec![outgoing(&ways, "[::1]:8805".parse().unwrap())], &mut Vec::new());
+        let sources = SourceByPeer::new(&sockets);
+        sockets.queue(&mut vec![outgoing(&sources, "[::1]:8805".parse().unwrap())], &mut Vec::new());
         sockets.flush(&Clock::new(), &Histograms::default());
         assert_eq!(sockets.unsent[0].1.kind(), io::ErrorKind::AddrNotAvailable);
     }
