@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
+use causeway_types::{BarId, FarId, Interface, NetworkInstance, PdrId, QerId, SNssai, Span, UrrId};
 
 use super::{
     Bar, EthernetFilter, Far, Forwarding, HttpField, MacMatch, PagingPolicy, Pdi, Pdr, Qer, Redirect,
@@ -78,6 +78,16 @@ impl RuleSet {
         let of_pdrs: usize = self.pdrs.values().map(|pdr| of_pdi(&pdr.pdi)).sum();
         let exempted: usize = self.urrs.values().flat_map(|urr| &urr.exempted_filters).map(of_filter).sum();
         of_pdrs + exempted + self.fars.values().map(of_far).sum::<usize>()
+    }
+
+    /// The data network of a session with these rules: where its packets come from or go to on the core side.
+    pub fn data_network(&self) -> Option<&NetworkInstance> {
+        let is_core = |interface: Interface| matches!(interface, Interface::Core | Interface::SgiLan);
+        let sources = self.pdrs.values().filter(|pdr| is_core(pdr.pdi.source));
+        let sources = sources.filter_map(|pdr| pdr.pdi.network_instance.as_ref());
+        let forwarding = self.fars.values().filter_map(|far| far.forwarding.as_ref());
+        let destinations = forwarding.filter(|forwarding| is_core(forwarding.destination));
+        sources.chain(destinations.filter_map(|forwarding| forwarding.network_instance.as_ref())).next()
     }
 
     /// A quota is in force, or will be after a monitoring time. Without one no quota is ever exhausted.

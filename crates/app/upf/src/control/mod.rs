@@ -67,7 +67,6 @@ use sockets::lock;
 use timer::WakeTimer;
 
 pub(crate) use kernel_routes::PoolsRefused;
-pub(crate) use networks::network_of;
 pub(crate) use packet_thread::{N4InPacketThread, SharedControl};
 pub(crate) use settings::state_machine;
 pub(crate) use sockets::{SharedSockets, Sockets};

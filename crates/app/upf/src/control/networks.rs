@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use causeway_model::{Op, Plan, ProfiledSession, RuleSet, SessionChange};
 use causeway_n4::ApplyId;
-use causeway_types::{Interface, IpNet, NetworkInstance, Qfi};
+use causeway_types::{IpNet, NetworkInstance, Qfi};
 
 use crate::config::{Session, Upf};
 use crate::management::NetworkStatus;
@@ -220,7 +220,7 @@ impl Networks {
 
     /// The index of the network of a session; [`u8::MAX`] for one that is not in the configuration.
     fn index_of(&self, rules: &RuleSet) -> u8 {
-        let index = match network_of(rules) {
+        let index = match rules.data_network() {
             Some(name) => self.networks.iter().position(|network| network.name == *name),
             // Without a network instance there is one network, or no answer.
             None => (self.networks.len() == 1).then_some(0),
@@ -240,16 +240,6 @@ pub(super) fn sum_of_parts(parts: impl IntoIterator<Item = Vec<NetworkStatus>>) 
         sums
     };
     parts.into_iter().reduce(add).unwrap_or_default()
-}
-
-/// The data network of a session: where its packets come from or go to on the core side.
-pub(crate) fn network_of(rules: &RuleSet) -> Option<&NetworkInstance> {
-    let is_core = |interface: Interface| matches!(interface, Interface::Core | Interface::SgiLan);
-    let sources = rules.pdrs.values().filter(|pdr| is_core(pdr.pdi.source));
-    let sources = sources.filter_map(|pdr| pdr.pdi.network_instance.as_ref());
-    let forwarding = rules.fars.values().filter_map(|far| far.forwarding.as_ref());
-    let destinations = forwarding.filter(|forwarding| is_core(forwarding.destination));
-    sources.chain(destinations.filter_map(|forwarding| forwarding.network_instance.as_ref())).next()
 }
 
 /// The number of QFIs of its QERs; at most 64.
@@ -273,7 +263,7 @@ fn ue_addresses(session: &ProfiledSession) -> impl Iterator<Item = IpAddr> {
 #[cfg(test)]
 mod tests {
     use causeway_model::{Far, Pdi, Pdr, Qer};
-    use causeway_types::{FarId, PdrId, QerId, Seid};
+    use causeway_types::{FarId, Interface, PdrId, QerId, Seid};
 
     use super::*;
     use crate::config::{Config, Overrides};

@@ -8,8 +8,6 @@ use causeway_pfcp::ie_name;
 use causeway_types::NetworkInstance;
 use tracing::{Level, debug, error, info, trace, warn};
 
-use crate::control::network_of;
-
 /// The fields of a line; absent ones are not written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineFields {
@@ -116,7 +114,7 @@ impl LineFields {
         ues.dedup();
         Self {
             ue: (!ues.is_empty()).then(|| ues.join(",")),
-            dnn: network_of(rules).map(NetworkInstance::to_string),
+            dnn: rules.data_network().map(NetworkInstance::to_string),
             ..Self::default()
         }
     }

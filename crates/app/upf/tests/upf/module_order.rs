@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, each with its modules. A module uses those of its own layer and of earlier ones.
-const LAYERS: [&[&str]; 4] =
-    [&["config"], &["worker", "data_planes"], &["control", "management"], &["daemon"]];
+const LAYERS: [&[&str]; 5] =
+    [&["config"], &["logging"], &["worker", "data_planes"], &["control", "management"], &["daemon"]];
 
 fn files(under: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(under).into_iter().flatten().map(|entry| entry.unwrap().path());
