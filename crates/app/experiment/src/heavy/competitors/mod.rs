@@ -105,14 +105,18 @@ mod tests {
         }
     }
 
-    // Input:  memories of one octet.
-    // Output: they count, without a panic.
+    // Input:  memories of one octet; two hundred packets of one flow, then a thousand of seven flows.
+    // Output: the flow is counted exactly while it is alone; no estimate is above the number of all packets.
     #[test]
     fn the_least_memory_will_do() {
-        for (_, mut counter) in all(1) {
-            (0..1000).for_each(|packet| {
-                counter.count(key(packet % 7));
-            });
+        for (name, mut counter) in all(1) {
+            for packet in 1..=200 {
+                assert_eq!(counter.count(key(0)), packet, "{name}");
+            }
+            for packet in 201..=1200 {
+                let estimate = counter.count(key(u64::from(packet) % 7));
+                assert!(estimate <= packet, "{name} {packet}: {estimate}");
+            }
         }
     }
 }
