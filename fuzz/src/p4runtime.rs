@@ -9,13 +9,7 @@ use causeway_p4runtime::server::{Code, Method, Offline, PROFILES};
 const ALL_ENTRIES: [u8; 6] = [0x08, 1, 0x12, 2, 0x12, 0];
 
 /// Registers of one word and of two, which the profiles lack.
-const REGISTERS: &str = r#"
-    registers { preamble { id: 369098753 alias: "seen" } type_spec { bitstring { bit { bitwidth: 16 } } } size: 9 }
-    registers { preamble { id: 369098754 alias: "pairs" } type_spec { struct { name: "t" } } size: 9 }
-    type_info { structs { key: "t" value {
-      members { name: "a" type_spec { bitstring { bit { bitwidth: 32 } } } }
-      members { name: "b" type_spec { bitstring { bit { bitwidth: 32 } } } } } } }
-"#;
+const REGISTERS: &str = include_str!("../../crates/dataplane/p4runtime/tests/p4runtime/registers.txtpb");
 
 /// Handles these octets.
 pub fn run(octets: &[u8]) {

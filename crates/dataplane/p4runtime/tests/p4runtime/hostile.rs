@@ -4,13 +4,7 @@ use causeway_p4runtime::server::{Code, Method, Offline, PROFILES};
 use proptest::prelude::*;
 
 /// A register of one word and one of a struct.
-const REGISTERS: &str = r#"
-    registers { preamble { id: 369098753 alias: "seen" } type_spec { bitstring { bit { bitwidth: 16 } } } size: 9 }
-    registers { preamble { id: 369098754 alias: "pairs" } type_spec { struct { name: "t" } } size: 9 }
-    type_info { structs { key: "t" value {
-      members { name: "a" type_spec { bitstring { bit { bitwidth: 32 } } } }
-      members { name: "b" type_spec { bitstring { bit { bitwidth: 32 } } } } } } }
-"#;
+const REGISTERS: &str = include_str!("registers.txtpb");
 
 fn server() -> Offline {
     let hip4 = PROFILES.iter().find(|(name, _)| *name == "hip4").unwrap().1;
