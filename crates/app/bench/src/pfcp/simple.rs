@@ -1,6 +1,7 @@
 //! Simple requests, which a data plane can answer itself (`docs/accel.md`): N4 beside the data plane's own answers, in memory.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -53,7 +54,9 @@ pub(super) fn run(options: &Options, common: &Common, progress: &mut Progress) -
             Ok(Bench::new(server, (sessions, measured), common.seed as u32))
         };
         let found = match by {
-            By::DataPlane { threads: threads @ 2.. } => in_threads(threads, &new),
+            By::DataPlane { threads: threads @ 2.. } => {
+                cores(threads).and_then(|cores| in_threads(&cores, &new))
+            }
             _ => new().map(|mut bench| bench.run()),
         };
         let found = match found {
@@ -107,26 +110,36 @@ struct Found {
     without_place: u64,
 }
 
-/// The same in several threads at once, each on a core of its own with sessions of its own: what they cost each other is memory.
-fn in_threads(
-    threads: usize,
-    new: &(impl Fn() -> Result<Bench, String> + Sync),
-) -> Result<Result<Found, BenchError>, String> {
-    let cores = kit::cores_beside(&[]).map_err(|error| error.to_string())?;
+/// So many cores.
+fn cores(threads: usize) -> Result<Vec<usize>, String> {
+    let mut cores = kit::cores_beside(&[]).map_err(|error| error.to_string())?;
     if cores.len() < threads {
         return Err(format!("needs {threads} cores, has {}", cores.len()));
     }
-    let begin = Barrier::new(threads);
+    cores.truncate(threads);
+    Ok(cores)
+}
+
+/// The same in several threads at once, each on one of these cores with sessions of its own: what they cost each other is memory.
+fn in_threads(
+    cores: &[usize],
+    new: &(impl Fn() -> Result<Bench, String> + Sync),
+) -> Result<Result<Found, BenchError>, String> {
+    let begin = Barrier::new(cores.len());
     let work = |core: usize| {
-        let bench = kit::pin(core).map_err(|error| error.to_string()).and_then(|()| new());
+        // The other threads wait for this one, also if it panics.
+        let prepared = catch_unwind(AssertUnwindSafe(|| {
+            kit::pin(core).map_err(|error| error.to_string()).and_then(|()| new())
+        }));
         begin.wait();
+        let bench = prepared.unwrap_or_else(|panic| resume_unwind(panic));
         bench.map(|mut bench| bench.run())
     };
     std::thread::scope(|scope| {
-        let started: Vec<_> = cores.iter().take(threads).map(|core| scope.spawn(|| work(*core))).collect();
+        let started: Vec<_> = cores.iter().map(|core| scope.spawn(|| work(*core))).collect();
         let mut sum = Found::default();
         for thread in started {
-            let found = match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))? {
+            let found = match thread.join().unwrap_or_else(|panic| resume_unwind(panic))? {
                 Ok(found) => found,
                 Err(error) => return Ok(Err(error)),
             };
@@ -372,7 +385,26 @@ pub(super) fn establishment(smf: Ipv4Addr, number: u32, sequence: u32) -> Vec<u8
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
+
+    // Input:  a bench in two threads; preparing it panics, or fails, in one of them.
+    // Output: the panic, or the failure, instead of an endless wait of the other thread.
+    #[test]
+    fn threads_end_if_one_of_them_is_not_prepared() {
+        let core = kit::cores_beside(&[]).unwrap()[0];
+        let small = || Ok(Bench::new(By::DataPlane { threads: 2 }.server(2048)?, (2048, 2048), 1));
+        let in_one = |refuse: fn() -> Result<Bench, String>| {
+            let is_first = AtomicBool::new(true);
+            let new = || if is_first.swap(false, Relaxed) { refuse() } else { small() };
+            catch_unwind(|| in_threads(&[core, core], &new).map(drop))
+        };
+        let panic = in_one(|| panic!("no memory")).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"no memory"));
+        assert_eq!(in_one(|| Err("no memory".to_owned())).unwrap(), Err("no memory".to_owned()));
+    }
 
     // Input:  2,048 sessions for a data plane whose tables of keys are made for 1,024.
     // Output: sessions without a place are counted, and do not end the run; each operation has times, of the others.
