@@ -3,6 +3,8 @@
 mod abilities;
 mod announce;
 mod open_n4;
+mod opened;
+mod packet_threads;
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -12,7 +14,6 @@ use std::time::Duration;
 
 use causeway_dataplane::{HostReachability, Topology};
 use causeway_n4::ApplyId;
-use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{IdCipher, NodeId, TeidScheme, WallClock, WallTime};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
@@ -21,9 +22,7 @@ use crate::chain::ChainHead;
 use crate::clock::{Clock, system};
 use crate::config::{Config, Reloaded, Upf};
 use crate::control::replication::{ChainInputs, Identity, identity};
-use crate::control::{
-    self, ControlInputs, ControlWatch, N4Identity, PoolsRefused, Reload, SharedControl, Stop,
-};
+use crate::control::{self, ControlInputs, ControlWatch, N4Identity, PoolsRefused, Reload, Stop};
 use crate::data_plane_settings::{policies, routing, slices};
 use crate::error::{ReloadError, RunError, StartError};
 use crate::host_addresses::HostWatch;
@@ -32,10 +31,10 @@ use crate::memory::Budget;
 use crate::open::{self, AddressTranslation, ManagementControl};
 use crate::owner::{OwnerRequests, Totals};
 use crate::watchdog::Watchdog;
-use crate::worker::{PortSet, Schedule, WorkerHandle};
-use crate::worker_setup::worker_setups;
+use crate::worker::{PortSet, WorkerHandle};
 use abilities::Abilities;
-use open_n4::OpenN4;
+use opened::Opened;
+use packet_threads::PacketThreads;
 
 /// A running UPF. Dropping it stops the UPF immediately.
 #[derive(Debug)]
@@ -120,29 +119,15 @@ impl Daemon {
     ) -> Result<Self, StartError> {
         let clock = Clock::counting_from(wall());
         let budget = Budget::new(&config.upf, ports.len())?;
-        let n4 = OpenN4::open(&config.upf, ports.len())?;
-        let (listeners, access) = open::management_listeners(config)?;
-        let advertised = open::advertised_n4_address(&config.upf.pfcp)?;
-        let pfcp = n4.addresses()?;
+        let opened = Opened::open(config, &mut ports)?;
+        let Opened { n4, pfcp, advertised, listeners, access, address_monitor, machine } = opened;
         let (restored, is_restored) = oneshot::channel();
         let chain = head.map(|head| chain(head, clock, restored));
         let secret = IdCipher::new(chain.as_ref().map_or_else(random, |chain| chain.identity.secret));
-        let address_monitor = AddressMonitor::open();
-        let machine = n4.host_watch(config, &mut ports)?;
         let topology = topology(config, &ports, secret, &machine);
-        if config.upf.metrics.qos_flows {
-            ports.iter_mut().for_each(PortSet::count_qos_flows);
-        }
-        let counters = ports.iter().flat_map(PortSet::counters).chain(n4.counters()).collect();
-        let mut setups = worker_setups(config, &topology, ports, &budget)?;
-        let abilities = Abilities::of(&setups);
-        abilities.check(&config.upf)?;
-        let schedules: Vec<Schedule> = setups.iter().map(|setup| setup.schedule).collect();
+        let started = PacketThreads::start(config, &topology, ports, n4, (&budget, clock))?;
+        let PacketThreads { worker, abilities, n4, shared, counters } = started;
         let identity = N4Identity { node: node_id(config, &pfcp), advertised, secret };
-        let shared = Arc::new(SharedControl::new(n4.threads()));
-        let n4 = n4.into_threads(&config.upf, &mut setups, (&shared, clock))?;
-        let worker = WorkerHandle::spawn_all(setups, clock, &topology, config.upf.max_sessions as usize)?;
-        announce::data_plane(config, &abilities.capabilities(), &schedules);
         announce::addresses(config, &identity.node, &pfcp, &listeners);
         announce::unrestricted_smfs(config, &pfcp);
         let control_watch = ControlWatch::default();
