@@ -50,8 +50,8 @@ fn live(config: &Config, upf: Ipv4Addr, by_line: f64) {
     let datagram = gnb.receive();
     assert_eq!((&datagram[4..8], &datagram[8..]), (&DOWNLINK.to_be_bytes()[..], &one_hop_on(down)[..]));
 
-    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"flow_table\"}"), by_line);
-    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"slow_path\"}"), by_line);
+    assert_eq!(running.metric("causeway_stage_packets_total{stage=\"flow_table\"}"), by_line);
+    assert_eq!(running.metric("causeway_stage_packets_total{stage=\"slow_path\"}"), by_line);
     assert_eq!(running.metric("fivegs_ep_n3_gtp_indatapktn3upf"), 1.0);
     assert_eq!(running.metric("fivegs_ep_n3_gtp_outdatapktn3upf"), 1.0);
     assert_eq!(running.metric("fivegs_upffunction_upf_sessionnbr"), 1.0);

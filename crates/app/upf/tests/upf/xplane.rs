@@ -107,7 +107,7 @@ fn packets_pass_by_tables_in_external_memory() {
             site.receive(&mut running, numbers);
         }
         assert_eq!(site.smf.query(site.session), Site::octets(160));
-        let decided = running.metric("causeway_fastpath_packets_total{by=\"flow_table\"}");
+        let decided = running.metric("causeway_stage_packets_total{stage=\"flow_table\"}");
         assert!(decided > 250.0, "{decided} of 320 packets");
 
         assert_eq!(site.smf.delete(site.session), Some((0, 0)));
@@ -130,7 +130,7 @@ fn without_a_memory_server_the_slow_path_forwards() {
     site.connect();
     site.send(&mut running, 0..16);
     site.receive(&mut running, 0..16);
-    let decided = |running: &Running| running.metric("causeway_fastpath_packets_total{by=\"flow_table\"}");
+    let decided = |running: &Running| running.metric("causeway_stage_packets_total{stage=\"flow_table\"}");
     assert_eq!(decided(&running), 0.0);
 
     let small = Service::start(nowhere, 1, Rkey(1), 4096);

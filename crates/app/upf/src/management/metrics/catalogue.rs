@@ -69,8 +69,8 @@ metrics! {
     CONSUMED_PACKETS: Counter "causeway_consumed_packets" [] "packets", "Signalling packets consumed";
     BUFFERED_PACKETS: Gauge "causeway_buffered_packets" [] "packets", "Packets buffered for idle UEs";
     DROP: Counter "causeway_drop" ["reason"] "packets", "Packets dropped, by reason";
-    STAGE_PACKETS: Counter "causeway_fastpath_packets" ["by"] "packets",
-        "Packets by the stage of the data plane that decided them: flow table or slow path";
+    STAGE_PACKETS: Counter "causeway_stage_packets" ["stage"] "packets",
+        "Packets by the stage of the data plane that decided them: flow table, slow path, or the switch of hybrid; with xplane also two causes among those of the slow path, flow_collision and local_state_collision";
     UNROUTABLE_PACKETS: Counter "causeway_unroutable_packets" [] "packets",
         "Packets for an address or network without a port";
     HEAVY_HITTERS: Gauge "causeway_heavy_hitters" ["direction"] "flows",

@@ -171,7 +171,7 @@ impl Exposition {
         let dropped =
             DropReason::ALL.iter().map(|reason| (label("reason", reason.label()), counters.dropped(*reason)));
         writer.family(&metric::DROP, dropped)?;
-        let stages = self.stage_packets().map(|stage| (label("by", stage.name), stage.value));
+        let stages = self.stage_packets().map(|stage| (label("stage", stage.name), stage.value));
         writer.family(&metric::STAGE_PACKETS, stages)?;
         writer.single(&metric::UNROUTABLE_PACKETS, self.snapshot.unroutable)?;
         self.heavy_hitters(writer)?;
