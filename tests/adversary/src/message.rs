@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
+use causeway_pfcp::testing::{downlink_far_to, downlink_pdr, uplink_far, uplink_pdr};
 use causeway_pfcp::{
-    ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CreateFar, CreatePdr,
-    DestinationInterface, FTeid, ForwardingParameters, FramedRoute, HeartbeatRequest, Message,
-    NetworkInstance as Network, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp,
-    RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
-    SourceInterface, SourceIpAddress, UeIpAddress, UpdateFar, UpdateForwardingParameters,
+    ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CreateFar, DestinationInterface,
+    ForwardingParameters, FramedRoute, HeartbeatRequest, Message, NetworkInstance as Network, NodeId,
+    OuterHeaderCreation, RecoveryTimeStamp, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationRequest, SourceIpAddress, UpdateFar, UpdateForwardingParameters,
 };
-use causeway_types::{DualIp, FSeid, FarId, NtpSeconds, PdrId, Precedence, Seid, Teid};
+use causeway_types::{DualIp, FSeid, FarId, NtpSeconds, Seid, Teid};
 
 /// The data network of the scene.
 pub(crate) const DNN: &str = "internet";
@@ -57,42 +57,18 @@ pub(crate) fn heartbeat(stamp: u32, source: Option<Ipv4Addr>) -> Message<'static
 }
 
 pub(crate) fn establishment<'a>(wish: &SessionRequest<'a>) -> Message<'a> {
-    let address = |destination| UeIpAddress { ipv4: Some(wish.ue), destination, ..UeIpAddress::default() };
-    let uplink = Pdi {
-        local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
-        ue_ip_addresses: [address(false)].into(),
-        ..Pdi::new(SourceInterface::Access)
-    };
-    let uplink = CreatePdr {
-        outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
-        far_id: Some(FarId(1)),
-        ..CreatePdr::new(PdrId(1), Precedence(255), uplink)
-    };
-    let downlink = Pdi {
-        network_instance: Some(Network::from(&*NETWORK)),
-        ue_ip_addresses: [address(true)].into(),
-        framed_routes: wish.routes.iter().map(|route| FramedRoute(route.as_bytes())).collect(),
-        ..Pdi::new(SourceInterface::Core)
-    };
-    let downlink =
-        CreatePdr { far_id: Some(FarId(2)), ..CreatePdr::new(PdrId(2), Precedence(255), downlink) };
+    let mut pdrs = [uplink_pdr(wish.ue), downlink_pdr(wish.ue)];
+    pdrs[1].pdi.network_instance = Some(Network::from(&*NETWORK));
+    pdrs[1].pdi.framed_routes = wish.routes.iter().map(|route| FramedRoute(route.as_bytes())).collect();
     let to_core = ForwardingParameters {
         network_instance: Some(Network::from(&*NETWORK)),
         ..ForwardingParameters::new(DestinationInterface::Core)
     };
     let (teid, peer) = wish.tunnel;
-    let to_access = ForwardingParameters {
-        outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, DualIp::from(IpAddr::V4(peer)))),
-        ..ForwardingParameters::new(DestinationInterface::Access)
-    };
-    let far = |id, parameters| CreateFar {
-        forwarding_parameters: Some(parameters),
-        ..CreateFar::new(FarId(id), ApplyAction::FORW)
-    };
+    let fars =
+        [CreateFar { forwarding_parameters: Some(to_core), ..uplink_far() }, downlink_far_to(teid, peer)];
     let cp = FSeid { seid: wish.cp.1, addr: DualIp::from(IpAddr::V4(wish.cp.0)) };
-    let node = NodeId::Ip(wish.node.into());
-    SessionEstablishmentRequest::new(node, cp, [uplink, downlink], [far(1, to_core), far(2, to_access)])
-        .into()
+    SessionEstablishmentRequest::new(NodeId::Ip(wish.node.into()), cp, pdrs, fars).into()
 }
 
 /// Takes the downlink of a session to another tunnel.

@@ -14,12 +14,10 @@ use causeway_dataplane::{Applied, Dataplane, GtpuEndpoint, Network, Plan, Topolo
 use causeway_fastpath::FastPath;
 use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints};
 use causeway_n4::{ApplyId, Config, N4, Output};
+use causeway_pfcp::testing::{downlink_far, downlink_pdr, uplink_far, uplink_pdr, volume_urr};
 use causeway_pfcp::*;
 use causeway_slowpath::Limits;
-use causeway_types::{
-    DualIp, FSeid, FarId, NetworkInstance, NodeId as Node, NtpSeconds, PdrId, Precedence, ReportingTriggers,
-    Seid, Time, UrrId,
-};
+use causeway_types::{DualIp, FSeid, FarId, NetworkInstance, NodeId as Node, NtpSeconds, Seid, Time, UrrId};
 
 const NOW: Time = Time::from_secs(1_700_000_000);
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -131,33 +129,11 @@ fn ask(
 /// A session of one UE: its uplink from a tunnel that the UPF chooses, its downlink buffered, both measured.
 fn establishment(number: u32, is_different: bool) -> SessionEstablishmentRequest<'static> {
     let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) + number);
-    let ue = |destination| UeIpAddress { ipv4: Some(address), destination, ..UeIpAddress::default() };
-    let choice = FTeid::Choose { v4: true, v6: false, choose_id: None };
-    let access = Pdi {
-        local_f_teid: Some(choice),
-        ue_ip_addresses: [ue(false)].into(),
-        ..Pdi::new(SourceInterface::Access)
-    };
-    let core = Pdi { ue_ip_addresses: [ue(true)].into(), ..Pdi::new(SourceInterface::Core) };
-    let pdr = |id: u16, pdi| CreatePdr {
-        far_id: Some(FarId(id.into())),
-        urr_ids: [UrrId(1)].into(),
-        ..CreatePdr::new(PdrId(id), Precedence(100), pdi)
-    };
-    let removal = Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4));
-    let pdrs = [CreatePdr { outer_header_removal: removal, ..pdr(1, access) }, pdr(2, core)];
-    let forwarding_parameters = Some(ForwardingParameters::new(DestinationInterface::Core));
-    let fars = [
-        CreateFar { forwarding_parameters, ..CreateFar::new(FarId(1), ApplyAction::FORW) },
-        CreateFar::new(FarId(2), ApplyAction::BUFF | ApplyAction::NOCP),
-    ];
-    let urr = CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::VOLTH);
-    let volumes = Volumes {
-        total: Some(if is_different { 1_000_000 + u64::from(number) } else { 1_000_000 }),
-        uplink: None,
-        downlink: None,
-    };
-    let create_urrs = [CreateUrr { volume_threshold: Some(VolumeThreshold(volumes)), ..urr }].into();
+    let mut pdrs = [uplink_pdr(address), downlink_pdr(address)];
+    pdrs.iter_mut().for_each(|pdr| pdr.urr_ids = [UrrId(1)].into());
+    let fars = [uplink_far(), CreateFar { forwarding_parameters: None, ..downlink_far() }];
+    let threshold = if is_different { 1_000_000 + u64::from(number) } else { 1_000_000 };
+    let create_urrs = [volume_urr(1, threshold)].into();
     let cp = FSeid { seid: Seid(number.into()), addr: SMF.into() };
     let request = SessionEstablishmentRequest::new(NodeId::Ip(SMF.into()), cp, pdrs, fars);
     SessionEstablishmentRequest { create_urrs, pdn_type: Some(PdnType::Ipv4), ..request }

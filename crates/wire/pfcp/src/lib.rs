@@ -42,6 +42,8 @@ mod registry;
 mod slot;
 mod structure;
 pub mod template;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use error::{DecodeError, Fault, HeaderError, IeError, IePath, TooLong};
 pub use field::{Field, Presence};

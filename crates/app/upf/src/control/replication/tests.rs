@@ -12,11 +12,10 @@ use causeway_fastpath::FastPath;
 use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints, Plan};
 use causeway_n4::{ApplyId, Config, Output};
 use causeway_pfcp::NodeId;
+use causeway_pfcp::testing::{downlink_far_to, downlink_pdr, uplink_far, uplink_pdr, volume_urr};
 use causeway_pfcp::*;
 use causeway_slowpath::Limits;
-use causeway_types::{
-    DualIp, FSeid, FarId, NetworkInstance, PdrId, Precedence, ReportingTriggers, UrrId, UsageReportTrigger,
-};
+use causeway_types::{DualIp, FSeid, NetworkInstance, PdrId, ReportingTriggers, UrrId, UsageReportTrigger};
 use proptest::prelude::*;
 
 use super::*;
@@ -167,48 +166,19 @@ fn volumes(total: u64) -> Volumes {
     Volumes { total: Some(total), uplink: None, downlink: None }
 }
 
-fn urr_1() -> CreateUrr<'static> {
-    let urr = CreateUrr::new(UrrId(1), MeasurementMethod::VOLUM, ReportingTriggers::VOLTH);
-    CreateUrr { volume_threshold: Some(VolumeThreshold(volumes(THRESHOLD))), ..urr }
-}
-
 fn establishment(session: usize) -> SessionEstablishmentRequest<'static> {
-    let address =
-        |destination| UeIpAddress { ipv4: Some(ue(session)), destination, ..UeIpAddress::default() };
-    let choice = FTeid::Choose { v4: true, v6: false, choose_id: None };
-    let access = Pdi {
-        local_f_teid: Some(choice),
-        ue_ip_addresses: [address(false)].into(),
-        ..Pdi::new(SourceInterface::Access)
-    };
-    let core = Pdi { ue_ip_addresses: [address(true)].into(), ..Pdi::new(SourceInterface::Core) };
-    let pdr = |id: u16, pdi| CreatePdr {
-        far_id: Some(FarId(id.into())),
-        urr_ids: [UrrId(1), UrrId(2)].into(),
-        ..CreatePdr::new(PdrId(id), Precedence(100), pdi)
-    };
-    let removal = Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4));
-    let pdrs = [CreatePdr { outer_header_removal: removal, ..pdr(1, access) }, pdr(2, core)];
-    let to_core = Some(ForwardingParameters::new(DestinationInterface::Core));
-    let to_gnb = Some(ForwardingParameters {
-        outer_header_creation: Some(OuterHeaderCreation::gtpu(7 + session as u32, DualIp::from(GNB))),
-        ..ForwardingParameters::new(DestinationInterface::Access)
-    });
-    let far = |id, forwarding_parameters| CreateFar {
-        forwarding_parameters,
-        ..CreateFar::new(FarId(id), ApplyAction::FORW)
-    };
+    let mut pdrs = [uplink_pdr(ue(session)), downlink_pdr(ue(session))];
+    pdrs.iter_mut().for_each(|pdr| pdr.urr_ids = [UrrId(1), UrrId(2)].into());
+    let fars = [uplink_far(), downlink_far_to(7 + session as u32, GNB)];
     let quota = CreateUrr {
         volume_quota: Some(VolumeQuota(volumes(QUOTA))),
         ..CreateUrr::new(UrrId(2), MeasurementMethod::VOLUM, ReportingTriggers::VOLQU)
     };
     let cp = FSeid { seid: Seid(1 + session as u64), addr: SMF.ip().into() };
-    let node = NodeId::Ip(SMF.ip());
-    let request = SessionEstablishmentRequest::new(node, cp, pdrs, [far(1, to_core), far(2, to_gnb)]);
     SessionEstablishmentRequest {
-        create_urrs: [urr_1(), quota].into(),
+        create_urrs: [volume_urr(1, THRESHOLD), quota].into(),
         pdn_type: Some(PdnType::Ipv4),
-        ..request
+        ..SessionEstablishmentRequest::new(NodeId::Ip(SMF.ip()), cp, pdrs, fars)
     }
 }
 
@@ -484,7 +454,7 @@ impl World {
                         SessionModificationRequest { remove_urrs: [RemoveUrr::new(UrrId(1))].into(), ..none }
                     }
                     true => SessionModificationRequest {
-                        create_urrs: [urr_1()].into(),
+                        create_urrs: [volume_urr(1, THRESHOLD)].into(),
                         update_pdrs: [measured(1), measured(2)].into(),
                         ..none
                     },

@@ -3,7 +3,6 @@
 
 pub mod far;
 pub mod namespace;
-mod rules;
 pub mod smf;
 
 use std::io::{Read, Write};

@@ -3,26 +3,28 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use causeway_pfcp::testing::{
+    downlink_far, downlink_far_to, downlink_pdr, uplink_far, uplink_pdr, volume_urr,
+};
 use causeway_pfcp::{
     ActivationTime, ApplicationId, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause,
-    CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, ForwardingPolicy,
-    FramedIpv6Route, FramedRoute, GateStatus, Header, HeartbeatRequest, HeartbeatResponse,
-    InactivityDetectionTime, MeasurementMethod, Message, NetworkInstance, NodeId, NodeReportResponse,
-    NodeReportType, Octets, OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp, SNssai, SdfFilter,
-    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SessionReportResponse, UpdateFar, UpdateForwardingParameters, UpdatePdr,
-    UsageReport, UserId,
+    CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid, ForwardingPolicy, FramedIpv6Route,
+    FramedRoute, GateStatus, Header, HeartbeatRequest, HeartbeatResponse, InactivityDetectionTime,
+    MeasurementMethod, Message, NetworkInstance, NodeId, NodeReportResponse, NodeReportType, Octets,
+    OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp, SNssai, SdfFilter, SessionDeletionRequest,
+    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SessionReportResponse,
+    UpdateFar, UpdateForwardingParameters, UpdatePdr, UsageReport, UserId,
 };
 use causeway_types::{
     DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, ReportingTriggers,
-    Seid, Teid, UsageReportTrigger,
+    Seid, Teid, UrrId, UsageReportTrigger,
 };
 
-use super::rules::{URR, downlink_far, downlink_pdr, uplink_far, uplink_pdr, urr};
 use super::{PATIENCE, UE};
 
 const RECOVERY: RecoveryTimeStamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
 const CP_SEID: Seid = Seid(0x51);
+const URR: UrrId = UrrId(1);
 
 /// The SMF. Requests are sent from its address to the UPF's.
 pub struct Smf {
@@ -299,14 +301,14 @@ impl Smf {
     /// A session that forwards both ways from the beginning.
     pub fn establish_forwarding(&mut self, ue: Ipv4Addr, teid: Teid, gnb: Ipv4Addr) -> Session {
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
-        let fars = [uplink_far(), forwarding(teid, gnb)];
+        let fars = [uplink_far(), downlink_far_to(teid.value(), gnb)];
         self.accepted(SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars))
     }
 
     /// The same, of a network slice with this Slice/Service Type.
     pub fn establish_of_slice(&mut self, ue: Ipv4Addr, sst: u8, teid: Teid, gnb: Ipv4Addr) -> Session {
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
-        let fars = [uplink_far(), forwarding(teid, gnb)];
+        let fars = [uplink_far(), downlink_far_to(teid.value(), gnb)];
         let mut request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
         request.s_nssai = Some(SNssai { sst, sd: SNssai::NO_SD });
         self.accepted(request)
@@ -338,7 +340,7 @@ impl Smf {
         let (cp, mut pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
         pdrs.iter_mut().for_each(|pdr| pdr.urr_ids = [URR].into());
         pdrs[1].pdi.network_instance = name();
-        let mut fars = [uplink_far(), forwarding(teid, gnb)];
+        let mut fars = [uplink_far(), downlink_far_to(teid.value(), gnb)];
         if let Some(parameters) = &mut fars[0].forwarding_parameters {
             parameters.network_instance = name();
         }
@@ -368,8 +370,12 @@ impl Smf {
             ..CreatePdr::new(PdrId(3), Precedence(100), pdi)
         };
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), plain, detecting]);
-        let mut request =
-            SessionEstablishmentRequest::new(self.node(), cp, pdrs, [uplink_far(), forwarding(teid, gnb)]);
+        let mut request = SessionEstablishmentRequest::new(
+            self.node(),
+            cp,
+            pdrs,
+            [uplink_far(), downlink_far_to(teid.value(), gnb)],
+        );
         let triggers = ReportingTriggers::START | ReportingTriggers::STOPT;
         let urr = CreateUrr {
             inactivity_detection_time: Some(InactivityDetectionTime(1)),
@@ -403,7 +409,7 @@ impl Smf {
     /// The same; returns the F-SEID and the F-TEID that the UPF tells.
     pub fn told(&mut self, ue: Ipv4Addr, teid: Teid, gnb: Ipv4Addr) -> (FSeid, Tunnel) {
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
-        let fars = [uplink_far(), forwarding(teid, gnb)];
+        let fars = [uplink_far(), downlink_far_to(teid.value(), gnb)];
         let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
         let answer = self.request(request.into(), Some(Seid(0)));
         let Message::SessionEstablishmentResponse(response) = decode(&answer).1 else {
@@ -440,7 +446,7 @@ impl Smf {
             self.node(),
             cp,
             all,
-            [uplink_far(), forwarding(teid, gnb)],
+            [uplink_far(), downlink_far_to(teid.value(), gnb)],
         ))
     }
 
@@ -449,8 +455,12 @@ impl Smf {
         let digits: Vec<u8> = imsi.bytes().map(|digit| digit - b'0').chain([0x0f]).collect();
         let tbcd: Vec<u8> = digits.chunks(2).map(|two| two[0] | two[1] << 4).collect();
         let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
-        let mut request =
-            SessionEstablishmentRequest::new(self.node(), cp, pdrs, [uplink_far(), forwarding(teid, gnb)]);
+        let mut request = SessionEstablishmentRequest::new(
+            self.node(),
+            cp,
+            pdrs,
+            [uplink_far(), downlink_far_to(teid.value(), gnb)],
+        );
         request.user_id = Some(UserId { imsi: Some(Octets(&tbcd)), ..UserId::default() });
         self.accepted(request)
     }
@@ -641,13 +651,7 @@ pub fn leading(
     SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() }
 }
 
-/// The downlink out to a gNB.
-fn forwarding(teid: Teid, gnb: Ipv4Addr) -> CreateFar<'static> {
-    let mut far = downlink_far();
-    far.apply_action = ApplyAction::FORW;
-    if let Some(parameters) = &mut far.forwarding_parameters {
-        let creation = OuterHeaderCreation::gtpu(teid.value(), DualIp::from(gnb));
-        parameters.outer_header_creation = Some(creation);
-    }
-    far
+/// Counts volumes, with a threshold that no test reaches.
+fn urr() -> CreateUrr<'static> {
+    volume_urr(URR.0, 1 << 40)
 }
