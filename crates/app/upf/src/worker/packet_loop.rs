@@ -174,8 +174,8 @@ impl PacketLoop {
             End::Asked => Ok(Box::new(self.snapshot())),
             End::Lost(error) => Err(error),
         };
-        // It fails only when the control plane has ended.
-        let _ = reports.send(Report::Stopped(last));
+        // What N4 in this thread did not take comes before. It fails only when the control plane has ended.
+        let _ = reports.leave_to_control_thread().and_then(|()| reports.send(Report::Stopped(last)));
     }
 
     /// One turn: wait, receive, execute commands, expire timers, report.
@@ -541,5 +541,47 @@ mod tests {
             turns += 1;
         }
         assert_eq!((keys, turns), ((2..102).collect::<Vec<u64>>(), 4));
+    }
+
+    /// N4 that is with the control thread.
+    struct N4Elsewhere;
+
+    impl N4Work<u64> for N4Elsewhere {
+        fn sockets(&self) -> &[OwnedFd] {
+            &[]
+        }
+
+        fn has_datagrams(&self) -> bool {
+            false
+        }
+
+        fn turn(&mut self, _: &mut N4Exchange<u64>, _: bool) -> N4Result {
+            N4Result::Left
+        }
+    }
+
+    // Input:  a thread with N4; a plan and the end of the thread, queued together.
+    // Output: the control thread has the result of the plan, which N4 in the thread did not take, and then the end with the counters.
+    #[test]
+    fn a_thread_with_n4_reports_its_end() {
+        let engine = Box::new(FastPath::new(Topology::default(), Limits::default()).unwrap());
+        let notifier = Arc::new(Notifier::new(Waker::new().unwrap()));
+        let packets =
+            PacketLoop::new(engine, PortSet::default(), Clock::new(), Arc::clone(&notifier), false, None);
+        let (message, mut results) = channel();
+        let mut reports = Reports::to(message);
+        reports.n4 = Some(N4Exchange::new(Arc::clone(&notifier)));
+        let (commands, received) = std::sync::mpsc::channel();
+        commands.send(Command::Apply(1, Plan::install(Seid(1), RuleSet::default()))).unwrap();
+        commands.send(Command::Stop).unwrap();
+        notifier.notify_commands();
+        packets.run(&received, reports, Some(Box::new(N4Elsewhere)));
+        let mut next = || match results.next_now() {
+            Some(WorkerMessage::Report(report)) => Some(report),
+            _ => None,
+        };
+        assert!(matches!(next(), Some(Report::Applied(1, Ok(_)))));
+        assert!(matches!(next(), Some(Report::Stopped(Ok(_)))));
+        assert!(next().is_none());
     }
 }
