@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::sockets::Sockets;
 
@@ -21,31 +22,58 @@ pub(super) enum LocalSource {
     Port(usize, IpAddr),
 }
 
-/// Where the last datagram of each peer was received: a response has the address to which the request was sent as its source.
+/// Where the last datagram of each peer was received: a response has the address to which the request was sent as its source. A thread may answer what
+/// another one has received, so all threads have these in common.
 #[derive(Debug)]
 pub(super) struct SourceByPeer {
+    known: Arc<RwLock<KnownSources>>,
+    /// Whether there is a choice for peers with IPv4, and with IPv6.
+    is_choice: [bool; 2],
+}
+
+#[derive(Debug, Default)]
+struct KnownSources {
     received: BTreeMap<IpAddr, LocalSource>,
     /// The peers in `received`, those first that are evicted first.
     order: VecDeque<IpAddr>,
     /// The peer of the last datagram.
     last: Option<(IpAddr, LocalSource)>,
-    /// Whether there is a choice for peers with IPv4, and with IPv6.
-    is_choice: [bool; 2],
 }
 
 impl SourceByPeer {
     /// No peer has written to these sockets yet.
     pub(super) fn new(sockets: &Sockets) -> Self {
         let is_choice = [true, false].map(|is_v4| sockets.has_choice(is_v4));
-        Self { received: BTreeMap::new(), order: VecDeque::new(), last: None, is_choice }
+        Self { known: Arc::default(), is_choice }
+    }
+
+    /// The same peers, at the sockets of another thread.
+    pub(super) fn beside(&self, sockets: &Sockets) -> Self {
+        Self { known: Arc::clone(&self.known), ..Self::new(sockets) }
+    }
+
+    fn is_choice_for(&self, peer: IpAddr) -> bool {
+        let [v4, v6] = self.is_choice;
+        if peer.is_ipv4() { v4 } else { v6 }
     }
 
     /// A datagram of this peer was received here. It may evict a peer that is not at an address of an SMF.
-    pub(super) fn note(&mut self, peer: IpAddr, source: LocalSource, is_smf: impl Fn(IpAddr) -> bool) {
-        let [v4, v6] = self.is_choice;
-        if self.last == Some((peer, source)) || !(if peer.is_ipv4() { v4 } else { v6 }) {
-            return;
+    pub(super) fn note(&self, peer: IpAddr, source: LocalSource, is_smf: impl Fn(IpAddr) -> bool) {
+        if self.is_choice_for(peer) && self.of(peer) != Some(source) {
+            // A panic while it was locked ends the process.
+            self.known.write().unwrap_or_else(PoisonError::into_inner).note(peer, source, is_smf);
         }
+    }
+
+    /// Where this peer is answered from, if there is a choice.
+    pub(super) fn of(&self, peer: IpAddr) -> Option<LocalSource> {
+        let is_choice = self.is_choice_for(peer);
+        is_choice.then(|| self.known.read().unwrap_or_else(PoisonError::into_inner).of(peer))?
+    }
+}
+
+impl KnownSources {
+    fn note(&mut self, peer: IpAddr, source: LocalSource, is_smf: impl Fn(IpAddr) -> bool) {
         self.last = Some((peer, source));
         if let Some(known) = self.received.get_mut(&peer) {
             *known = source;
@@ -68,8 +96,7 @@ impl SourceByPeer {
         false
     }
 
-    /// Where this peer is answered from, if there is a choice.
-    pub(super) fn of(&self, peer: IpAddr) -> Option<LocalSource> {
+    fn of(&self, peer: IpAddr) -> Option<LocalSource> {
         let last = self.last.filter(|(last, _)| *last == peer).map(|(_, source)| source);
         last.or_else(|| self.received.get(&peer).copied())
     }
@@ -92,7 +119,7 @@ mod tests {
     // Output: both SMFs are answered from the second address; no more peers are stored than the limit.
     #[test]
     fn invented_sources_take_no_place_from_an_smf() {
-        let mut sources = of_two_sockets();
+        let sources = of_two_sockets();
         let [smf, other] = [1, 2].map(|last| IpAddr::from([192, 0, 2, last]));
         let is_smf = |ip| ip == smf;
         sources.note(smf, LocalSource::Socket(1), is_smf);
@@ -102,14 +129,15 @@ mod tests {
         sources.note(other, LocalSource::Socket(1), is_smf);
         sources.note(invented(1), LocalSource::Socket(0), is_smf);
         assert_eq!([smf, other].map(|peer| sources.of(peer)), [Some(LocalSource::Socket(1)); 2]);
-        assert_eq!((sources.received.len(), sources.order.len()), (MAX_PEERS, MAX_PEERS));
+        let known = sources.known.read().unwrap();
+        assert_eq!((known.received.len(), known.order.len()), (MAX_PEERS, MAX_PEERS));
     }
 
     // Input:  as many SMFs as peers are stored, and a datagram of another source.
     // Output: it is answered from where it was sent to, and evicts none of them.
     #[test]
     fn no_smf_is_evicted() {
-        let mut sources = of_two_sockets();
+        let sources = of_two_sockets();
         let smf = |number: usize| IpAddr::from([10, 0, (number >> 8) as u8, number as u8]);
         (0..MAX_PEERS).for_each(|number| sources.note(smf(number), LocalSource::Socket(1), |_| true));
         let other = IpAddr::from([192, 0, 2, 1]);

@@ -56,7 +56,6 @@ use host::Host;
 use in_force::InForce;
 use inputs::{Input, Inputs};
 use log::{LateLine, Log};
-use n4_io::Datagrams;
 use n4_io::N4Io;
 use networks::{Networks, sum_of_parts};
 use packet_thread::{AllParts, Threads};
@@ -185,7 +184,7 @@ pub(crate) async fn run(
     shared.begin(Threads { wakers: worker.wakers(), awaited: worker.awaited() });
     let of_part = |number| {
         let sockets = n4_io.of_thread(number)?;
-        let datagrams = Datagrams::of(&lock(&sockets), Arc::clone(&shared.times));
+        let datagrams = n4_io.datagrams_beside(&lock(&sockets));
         let networks = Networks::new(&given.upf);
         Some(Box::new(ControlPart::new(
             number,
@@ -697,6 +696,7 @@ impl Control {
 
     /// Sends the queued datagrams.
     fn send(&mut self) {
+        self.n4_io.wait_for_threads();
         let own = self.n4_io.own();
         let mut sockets = lock(&own);
         self.n4_io.send(&mut sockets, &self.clock);

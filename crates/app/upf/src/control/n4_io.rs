@@ -53,6 +53,19 @@ impl N4Io {
         Arc::clone(&self.own)
     }
 
+    /// The datagrams of a thread with these sockets.
+    pub(super) fn datagrams_beside(&self, sockets: &Sockets) -> Datagrams {
+        self.datagrams.beside(sockets)
+    }
+
+    /// If there is something to send, waits until the packet threads have sent what they have queued, which comes first: they give their parts back
+    /// before they send.
+    pub(super) fn wait_for_threads(&self) {
+        if !self.datagrams.outgoing.is_empty() {
+            self.sockets.iter().for_each(|sockets| drop(lock(sockets)));
+        }
+    }
+
     /// Sends the queued datagrams from the sockets of the control thread.
     pub(super) fn send(&mut self, own: &mut Sockets, clock: &Clock) {
         self.datagrams.give_queued(own);
@@ -89,9 +102,15 @@ impl Datagrams {
         Self { sources: SourceByPeer::new(sockets), outgoing: Vec::new(), times: RequestTimes::new(times) }
     }
 
+    /// None yet, of another thread with these sockets, which may answer what this one receives.
+    fn beside(&self, sockets: &Sockets) -> Self {
+        let (sources, times) = (self.sources.beside(sockets), self.times.beside());
+        Self { sources, outgoing: Vec::new(), times }
+    }
+
     /// A datagram was received at this time. `is_smf`: an SMF has this address.
     pub(super) fn received(
-        &mut self,
+        &self,
         at: Time,
         from: SocketAddr,
         source: LocalSource,
@@ -121,4 +140,75 @@ fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Header> {
         datagram = rest;
         Some(header)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::sync::Mutex;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::{Config, Overrides};
+
+    fn socket() -> UdpSocket {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket
+    }
+
+    // Input:  a packet thread has given its part back and is about to send a response; meanwhile the control thread sends another one.
+    // Output: the SMF gets that of the packet thread first.
+    #[test]
+    fn the_control_thread_sends_behind_the_packet_threads() {
+        let text = "{upf: {pfcp: {accelerate: true}}}";
+        let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
+        let of_thread: SharedSockets = Arc::new(Mutex::new(Sockets::new(vec![socket()], true).unwrap()));
+        let (mut n4, _) = N4Io::new(vec![Arc::clone(&of_thread)], &upf, Arc::default()).unwrap();
+        let smf = UdpSocket::bind("127.0.0.1:0").unwrap();
+        smf.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let (to, clock) = (smf.local_addr().unwrap(), Clock::new());
+        let mut sockets = lock(&of_thread);
+        let mut first = Datagrams::of(&sockets, Arc::default());
+        first.queue(to, b"first".to_vec());
+        first.give_queued(&mut sockets);
+        n4.datagrams.queue(to, b"second".to_vec());
+        thread::scope(|scope| {
+            let control = scope.spawn(move || {
+                n4.wait_for_threads();
+                let own = n4.own();
+                n4.send(&mut lock(&own), &clock);
+            });
+            // If it does not wait, it has sent by then.
+            for _ in 0..100 {
+                if !control.is_finished() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            sockets.flush(&clock, &Histograms::default());
+            drop(sockets);
+        });
+        let mut buffer = [0; 16];
+        let mut next = || {
+            let (len, _) = smf.recv_from(&mut buffer).unwrap();
+            String::from_utf8(buffer[..len].to_vec()).unwrap()
+        };
+        assert_eq!([next(), next()], ["first", "second"]);
+    }
+
+    // Input:  two addresses; a request to the second one that one thread receives, and another one answers.
+    // Output: the response has the second address as its source, and its time is measured.
+    #[test]
+    fn any_thread_answers_what_another_one_has_received() {
+        let sockets = Sockets::new(vec![socket(), socket()], true).unwrap();
+        let receiver = Datagrams::of(&sockets, Arc::default());
+        let mut other = receiver.beside(&sockets);
+        let smf = SocketAddr::from(([192, 0, 2, 10], 8805));
+        // Session Deletion Request and Response.
+        let message = |message_type| [[0x20, message_type, 0, 4].as_slice(), &[0, 0, 7, 0]].concat();
+        receiver.received(Time::from_secs(5), smf, LocalSource::Socket(1), &message(54), |_| true);
+        other.queue(smf, message(55));
+        assert_eq!((other.outgoing[0].source, other.times.answers.len()), (Some(LocalSource::Socket(1)), 1));
+    }
 }

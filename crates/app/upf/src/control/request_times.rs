@@ -1,8 +1,8 @@
 //! The time that the UPF takes to answer PFCP requests.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use causeway_n4::message_label;
 use causeway_pfcp::{Header, MessageType};
@@ -114,10 +114,14 @@ impl Histograms {
     }
 }
 
-/// Measures the time from each request to its response. O(1) for each message.
+/// Requests that wait for their response, each with the time at which it came.
+type Waiting = Box<[Mutex<Option<(Request, Time)>>]>;
+
+/// Measures the time from each request to its response. O(1) for each message. One thread may answer what another one has received: all have the same
+/// requests that wait.
 #[derive(Debug)]
 pub(super) struct RequestTimes {
-    waiting: Box<[Option<(Request, Time)>]>,
+    waiting: Arc<Waiting>,
     /// The requests whose responses are queued.
     pub(super) answers: Vec<Answer>,
     histograms: Arc<Histograms>,
@@ -126,7 +130,20 @@ pub(super) struct RequestTimes {
 impl RequestTimes {
     /// Times that are counted here.
     pub(super) fn new(histograms: Arc<Histograms>) -> Self {
-        Self { waiting: vec![None; PLACES].into(), answers: Vec::new(), histograms }
+        let waiting = (0..PLACES).map(|_| Mutex::default()).collect();
+        Self { waiting: Arc::new(waiting), answers: Vec::new(), histograms }
+    }
+
+    /// The same times, for another thread.
+    pub(super) fn beside(&self) -> Self {
+        let (waiting, histograms) = (Arc::clone(&self.waiting), Arc::clone(&self.histograms));
+        Self { waiting, answers: Vec::new(), histograms }
+    }
+
+    /// The place of a request.
+    fn place(&self, request: &Request) -> Option<MutexGuard<'_, Option<(Request, Time)>>> {
+        // A panic while it was locked ends the process.
+        self.waiting.get(request.place()).map(|place| place.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where the times are counted.
@@ -135,11 +152,11 @@ impl RequestTimes {
     }
 
     /// A message was received.
-    pub(super) fn received(&mut self, now: Time, from: SocketAddr, header: &Header) {
+    pub(super) fn received(&self, now: Time, from: SocketAddr, header: &Header) {
         let of_type = |message: &MessageType| message.code() == header.message_type;
         let Some(kind) = REQUESTS.iter().position(of_type) else { return };
         let request = Request { from, sequence: header.sequence, kind };
-        let Some(waiting) = self.waiting.get_mut(request.place()) else { return };
+        let Some(mut waiting) = self.place(&request) else { return };
         // A repetition does not make the time of the request shorter.
         if waiting.is_none_or(|(known, _)| known != request) {
             *waiting = Some((request, now));
@@ -153,8 +170,8 @@ impl RequestTimes {
         };
         let Some(kind) = REQUESTS.iter().position(answers) else { return };
         let request = Request { from: to, sequence: header.sequence, kind };
-        let Some(waiting) = self.waiting.get_mut(request.place()) else { return };
-        if let Some((_, since)) = waiting.take_if(|(known, _)| *known == request) {
+        let known = self.place(&request).and_then(|mut place| place.take_if(|(known, _)| *known == request));
+        if let Some((_, since)) = known {
             self.answers.push(Answer { kind, since });
         }
     }

@@ -468,7 +468,7 @@ mod tests {
         let peer = Std::bind("127.0.0.1:0").unwrap();
         peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         peer.send_to(b"request", second).unwrap();
-        let mut sources = SourceByPeer::new(&sockets);
+        let sources = SourceByPeer::new(&sockets);
         arrivals.wait().await.unwrap();
         let (from, source, datagram) = sockets.receive().unwrap();
         assert_eq!((from, datagram), (peer.local_addr().unwrap(), &b"request"[..]));
