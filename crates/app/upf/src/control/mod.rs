@@ -486,7 +486,8 @@ impl Control {
                 let _ = reply.send(());
             }
             ask => {
-                let (refused, dropped) = (self.host.refused(), self.n4_io.dropped());
+                let refused = self.host.refused();
+                let dropped = self.n4_io.dropped() + self.parts.iter().map(|part| part.lost).sum::<u64>();
                 let status = || N4Status {
                     memory: self.host.memory(&self.n4),
                     networks: sum_of_parts(self.parts.iter().map(|part| part.networks.status())),

@@ -24,8 +24,12 @@ use crate::worker::{InTurn, N4Exchange, N4Result, N4Work};
 /// The nanoseconds of the time at which a timer fires that never does.
 const NEVER: u64 = u64::MAX;
 
-/// Maximum number of datagrams in an inbox. Behind these, the thread that receives leaves them to the control thread, and stops until that has had its turn.
-const MAX_IN_INBOX: usize = 1024;
+/// Maximum number of datagrams in an inbox, and of their octets: as many as the buffer of a socket has. Further ones are lost, as there.
+const MAX_IN_INBOX: usize = 4096;
+const MAX_OCTETS_IN_INBOX: usize = 4 << 20;
+
+/// Maximum number of datagrams of an inbox that are handled before packets, and the control thread, have their turn.
+const MOST_OF_OTHERS: usize = 64;
 
 /// A part of the control plane, which its packet thread and the control thread have in turn; `None` before it begins and after its end.
 type Place = InTurn<Option<Box<ControlPart>>>;
@@ -52,48 +56,65 @@ pub(crate) struct SharedControl {
 /// Datagrams of a thread that another one has received: by AF_XDP the first thread receives all, and the kernel knows only the usual order of IEs.
 #[derive(Default)]
 struct Inbox {
-    datagrams: Mutex<VecDeque<Received>>,
+    waiting: Mutex<Waiting>,
     is_used: AtomicBool,
 }
 
+#[derive(Default)]
+struct Waiting {
+    datagrams: VecDeque<Received>,
+    octets: usize,
+}
+
 impl Inbox {
-    /// Adds a datagram.
-    ///
-    /// # Errors
-    /// The datagram, if there are very many.
-    fn push(&self, datagram: Received) -> Result<(), Received> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         // A panic while it was locked ends the process.
-        let mut datagrams = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
-        if datagrams.len() >= MAX_IN_INBOX {
-            return Err(datagram);
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a datagram. `false`: it is lost, since too many wait.
+    #[must_use]
+    fn push(&self, datagram: Received) -> bool {
+        let Waiting { datagrams, octets } = &mut *self.lock();
+        let has_place = datagrams.len() < MAX_IN_INBOX && *octets < MAX_OCTETS_IN_INBOX;
+        if has_place {
+            *octets += datagram.3.len();
+            datagrams.push_back(datagram);
+            self.is_used.store(true, Ordering::Release);
         }
-        datagrams.push_back(datagram);
-        self.is_used.store(true, Ordering::Release);
-        Ok(())
+        has_place
     }
 
     fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Takes all.
+    /// Takes the first [`MOST_OF_OTHERS`].
     fn take(&self) -> VecDeque<Received> {
-        if !self.is_used.swap(false, Ordering::Acquire) {
+        if !self.is_used() {
             return VecDeque::new();
         }
-        std::mem::take(&mut *self.datagrams.lock().unwrap_or_else(PoisonError::into_inner))
+        let Waiting { datagrams, octets } = &mut *self.lock();
+        let taken: VecDeque<_> = datagrams.drain(..MOST_OF_OTHERS.min(datagrams.len())).collect();
+        *octets -= octets_of(&taken);
+        self.is_used.store(!datagrams.is_empty(), Ordering::Release);
+        taken
     }
 
     /// Puts datagrams back that were taken, before others.
-    fn put_back(&self, mut left: VecDeque<Received>) {
+    fn put_back(&self, left: VecDeque<Received>) {
         if left.is_empty() {
             return;
         }
-        let mut datagrams = self.datagrams.lock().unwrap_or_else(PoisonError::into_inner);
-        left.append(&mut datagrams);
-        *datagrams = left;
+        let Waiting { datagrams, octets } = &mut *self.lock();
+        *octets += octets_of(&left);
+        left.into_iter().rev().for_each(|datagram| datagrams.push_front(datagram));
         self.is_used.store(true, Ordering::Release);
     }
+}
+
+fn octets_of(datagrams: &VecDeque<Received>) -> usize {
+    datagrams.iter().map(|(.., octets)| octets.len()).sum()
 }
 
 /// The packet threads, as seen by each other.
@@ -152,15 +173,15 @@ impl SharedControl {
     /// Gives the datagrams of a part that are for others to their threads.
     fn pass_on(&self, part: &mut ControlPart) {
         for (number, datagram) in part.for_others.drain(..) {
-            let pushed = self.inboxes.get(number).map_or(Ok(()), |inbox| inbox.push(datagram));
-            part.left.datagrams.extend(pushed.err());
+            let is_lost = self.inboxes.get(number).is_none_or(|inbox| !inbox.push(datagram));
+            part.lost += u64::from(is_lost);
             if let Some(waker) = self.threads.get().and_then(|threads| threads.wakers.get(number)) {
                 waker.wake_by_ref();
             }
         }
     }
 
-    /// The datagrams that other threads have received for a thread, which leaves them to the control thread.
+    /// The first datagrams that other threads have received for a thread, which leaves them to the control thread.
     pub(super) fn take_inbox(&self, thread: usize) -> VecDeque<Received> {
         self.inboxes.get(thread).map(Inbox::take).unwrap_or_default()
     }
@@ -247,11 +268,12 @@ impl N4Work<ApplyId> for N4InPacketThread {
                 shared.left.notify_one();
                 return N4Result::Left;
             };
+            let mut from_others = VecDeque::new();
             if receives {
                 sockets.arrived();
                 sockets.fill();
+                from_others = shared.take_inbox(self.number);
             }
-            let mut from_others = shared.take_inbox(self.number);
             let has_datagrams = sockets.has_received() || !from_others.is_empty();
             if !has_datagrams && exchange.reports.is_empty() && !sockets.has_news() {
                 return N4Result::Done(false);
@@ -288,26 +310,86 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::super::local_source::LocalSource;
+    use super::super::part::tests::{FirstPart, establishments};
     use super::*;
 
-    // Input:  one datagram more than an inbox may have; all are taken, the first two are handled, and another one comes before the others are put back.
-    // Output: the last of the first ones is not taken over; afterwards those that were put back come before the new one, in order.
+    fn datagram(number: usize, octets: usize) -> Received {
+        let from = SocketAddr::from(([192, 0, 2, 1], 8805));
+        (Time::from_nanos(number as u64), from, LocalSource::Socket(0), vec![0; octets])
+    }
+
+    // Input:  one datagram more than an inbox may have; the first ones are taken, two of them are handled, and another one comes before the others are
+    //         put back.
+    // Output: the last one is lost; afterwards those that were put back come before all others, in order.
     #[test]
     fn an_inbox_is_bounded_and_keeps_the_order() {
         let inbox = Inbox::default();
-        let datagram = |number: usize| {
-            let from = SocketAddr::from(([192, 0, 2, 1], 8805));
-            (Time::from_nanos(number as u64), from, LocalSource::Socket(0), Vec::new())
-        };
         assert!(!inbox.is_used() && inbox.take().is_empty());
-        (0..MAX_IN_INBOX).for_each(|number| assert_eq!(inbox.push(datagram(number)), Ok(())));
-        assert_eq!(inbox.push(datagram(MAX_IN_INBOX)), Err(datagram(MAX_IN_INBOX)));
+        assert!((0..MAX_IN_INBOX).all(|number| inbox.push(datagram(number, 16))));
+        assert!(!inbox.push(datagram(MAX_IN_INBOX, 16)));
         let mut taken = inbox.take();
-        assert!(!inbox.is_used());
+        assert_eq!(taken.len(), MOST_OF_OTHERS);
         taken.drain(..2);
-        assert_eq!(inbox.push(datagram(5000)), Ok(()));
+        assert!(inbox.push(datagram(5000, 16)));
         inbox.put_back(taken);
-        let expected: Vec<_> = (2..MAX_IN_INBOX).chain([5000]).map(datagram).collect();
-        assert!(inbox.is_used() && inbox.take().iter().eq(&expected));
+        let mut rest = Vec::new();
+        while inbox.is_used() {
+            rest.extend(inbox.take());
+        }
+        assert!((2..MAX_IN_INBOX).chain([5000]).map(|number| datagram(number, 16)).eq(rest));
+        assert!(inbox.take().is_empty());
+    }
+
+    // Input:  datagrams of 64,000 octets for an inbox; some are taken, and put back.
+    // Output: they have four megabytes at most, but for a part of the last one; whatever was taken and put back, others have a place when they have left.
+    #[test]
+    fn the_octets_of_an_inbox_are_bounded() {
+        let inbox = Inbox::default();
+        let fill = || (0..1000).take_while(|number| inbox.push(datagram(*number, 64_000))).count();
+        let most = MAX_OCTETS_IN_INBOX.div_ceil(64_000);
+        assert_eq!(fill(), most);
+        inbox.put_back(inbox.take());
+        assert_eq!(fill(), 0);
+        while inbox.is_used() {
+            inbox.take();
+        }
+        assert_eq!(fill(), most);
+    }
+
+    // Input:  a hundred and fifty establishments that other threads have received for a thread; four turns, the second one for reports alone.
+    // Output: each of the others handles 64, so that packets and the control thread wait for no more, until none is left; all are handled in order.
+    #[test]
+    fn a_turn_handles_a_limited_number_of_datagrams_of_other_threads() {
+        let FirstPart { part, node, sockets } = FirstPart::new();
+        let shared = Arc::new(SharedControl::new(2));
+        shared.begin(Threads { wakers: Vec::new(), awaited: Arc::default() });
+        shared.exchange_node(&mut Some(node));
+        *shared.places[0].wait() = Some(Box::new(part));
+        shared.give_back(shared.take_all());
+        assert!(establishments().take(150).all(|request| shared.inboxes[0].push(request)));
+        let ends = (Arc::new(Mutex::new(sockets)), Vec::new());
+        let mut n4 = N4InPacketThread::new(0, Arc::clone(&shared), Clock::new(), ends);
+        let mut exchange = N4Exchange::of_no_thread();
+        let plans = [true, false, true, true].map(|receives| {
+            assert!(n4.has_datagrams());
+            assert_ne!(n4.turn(&mut exchange, receives), N4Result::Left);
+            exchange.plans.len()
+        });
+        assert_eq!(plans, [64, 64, 128, 150]);
+        assert!(!n4.has_datagrams());
+        assert!(exchange.plans.iter().map(|(id, _)| id.session_index()).eq(0..150));
+    }
+
+    // Input:  a part has a datagram for the thread of another one, whose inbox is full.
+    // Output: it is lost, and counted: the control thread does not get it before those of the inbox.
+    #[test]
+    fn a_datagram_does_not_overtake_those_of_a_full_inbox() {
+        let shared = SharedControl::new(2);
+        while shared.inboxes[1].push(datagram(1, 16)) {}
+        let mut first = FirstPart::new();
+        first.part.for_others.push((1, datagram(2, 16)));
+        shared.pass_on(&mut first.part);
+        assert!(!first.part.is_for_control_thread() && first.part.for_others.is_empty());
+        assert_eq!(first.part.lost, 1);
     }
 }

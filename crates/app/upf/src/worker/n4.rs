@@ -47,6 +47,12 @@ impl<K> N4Exchange<K> {
         Self { reports: VecDeque::new(), plans: VecDeque::new(), notifier }
     }
 
+    /// That of no thread.
+    #[cfg(test)]
+    pub(crate) fn of_no_thread() -> Self {
+        Self::new(Arc::new(Notifier::new(causeway_ports::Waker::new().unwrap())))
+    }
+
     /// Commands are queued that the thread has not executed: plans have to be queued behind them.
     pub fn has_commands(&self) -> bool {
         self.notifier.has_commands()

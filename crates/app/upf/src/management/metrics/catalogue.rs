@@ -177,7 +177,7 @@ metrics! {
     CHAIN_REACHED: Gauge "causeway_chain_reached" ["what"] "flag",
         "1 while the coordinator, or the other member, was heard within half a second, otherwise 0";
     N4_LOST_DATAGRAMS: Counter "causeway_n4_lost_datagrams" [] "datagrams",
-        "Datagrams that the kernel dropped because the buffer of an N4 socket was full";
+        "Datagrams that were dropped because the buffer of an N4 socket, or a queue between packet threads, was full";
     REFUSED_DATAGRAMS: Counter "causeway_refused_datagrams" ["interface"] "datagrams",
         "Datagrams that the kernel dropped because they came by an interface that upf.pfcp.accept_from (N4) or upf.gtpu.accept_from (N3) does not accept";
     N4_LATE_EVENTS: Counter "causeway_n4_late_events" [] "events",

@@ -27,7 +27,7 @@ pub(crate) struct N4Status {
     pub(crate) reports_accepted: u64,
     /// The time to answer each type of request.
     pub(crate) latencies: Vec<(String, HistogramStatus)>,
-    /// Datagrams that the kernel dropped because a socket buffer was full.
+    /// Datagrams that were dropped because a socket buffer, or a queue between packet threads, was full.
     pub(crate) lost_datagrams: u64,
     /// Datagrams that came by interfaces that are not accepted, of N4 and of N3.
     pub(crate) refused_datagrams: [(&'static str, u64); 2],

@@ -36,7 +36,7 @@ pub struct StatusView {
     pub dropped_packets: u64,
     /// Packets that are buffered for idle UEs.
     pub buffered_packets: u64,
-    /// PFCP datagrams that the kernel dropped because a socket buffer was full.
+    /// PFCP datagrams that were dropped because a socket buffer, or a queue between packet threads, was full.
     pub lost_datagrams: u64,
     /// The longest pause of the control thread or a packet thread, in seconds.
     pub longest_pause: f64,

@@ -36,6 +36,8 @@ pub(crate) struct ControlPart {
     pub(super) for_others: Vec<(usize, Received)>,
     /// The number of datagrams that the packet thread has handled.
     pub(super) handled: u64,
+    /// The number of datagrams for other parts that were lost, since too many waited for their threads.
+    pub(super) lost: u64,
 }
 
 /// A datagram that was received at this time from this peer, and where.
@@ -164,6 +166,7 @@ impl ControlPart {
             left: Left::default(),
             for_others: Vec::new(),
             handled: 0,
+            lost: 0,
         }
     }
 
@@ -233,7 +236,7 @@ impl ControlPart {
         while !self.is_for_control_thread()
             && let Some((at, from, source, datagram)) = from_others.pop_front()
         {
-            count += 1;
+            self.count(node, &mut count);
             self.datagram(node, (now, at), (from, source), &datagram);
         }
         while !self.is_for_control_thread() {
@@ -241,10 +244,7 @@ impl ControlPart {
                 self.n4.prefetch(following, prefetch_at);
             }
             let Some((from, source, datagram)) = sockets.take() else { break };
-            count += 1;
-            if count % n4::Part::MOST_DATAGRAMS == 0 {
-                self.n4.publish(node);
-            }
+            self.count(node, &mut count);
             self.datagram(node, (now, now), (from, source), datagram);
         }
         self.place_plans(is_behind, node, now, exchange);
@@ -253,6 +253,14 @@ impl ControlPart {
         self.plans.wake();
         self.datagrams.give_queued(sockets);
         count
+    }
+
+    /// Counts a datagram of a turn. The other parts learn in time how many sessions there are.
+    fn count(&self, node: &Node, count: &mut usize) {
+        *count += 1;
+        if count.is_multiple_of(n4::Part::MOST_DATAGRAMS) {
+            self.n4.publish(node);
+        }
     }
 
     /// Handles a datagram that arrived at this time. What another part handles is left to it, and the rest to the control thread.
@@ -339,3 +347,6 @@ impl ControlPart {
         }
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;
