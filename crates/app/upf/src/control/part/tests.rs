@@ -8,14 +8,13 @@ use causeway_dataplane::Topology;
 use causeway_fastpath::FastPath;
 use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints};
 use causeway_n4::{Config, N4};
+use causeway_pfcp::testing::{uplink_far, uplink_pdr};
 use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, CreateFar, CreatePdr, DestinationInterface, FTeid,
-    ForwardingParameters, Message, NodeId, OuterHeaderRemoval, Pdi, RecoveryTimeStamp, RemovedHeader,
-    SessionEstablishmentRequest, SourceInterface,
+    AssociationSetupRequest, Message, NodeId, RecoveryTimeStamp, SessionEstablishmentRequest,
 };
 use causeway_ports::udp::pfcp_socket_of_new;
 use causeway_slowpath::Limits;
-use causeway_types::{DualIp, FSeid, FarId, NetworkInstance, NtpSeconds, PdrId, Precedence};
+use causeway_types::{DualIp, FSeid, NetworkInstance, NtpSeconds};
 
 use super::*;
 use crate::clock::Clock;
@@ -75,20 +74,9 @@ pub(in crate::control) fn establishments() -> impl Iterator<Item = Received> {
 }
 
 fn establishment((cp_seid, sequence): (u64, u32)) -> Received {
-    let pdi = Pdi {
-        local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
-        ..Pdi::new(SourceInterface::Access)
-    };
-    let pdr = CreatePdr {
-        outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
-        far_id: Some(FarId(1)),
-        ..CreatePdr::new(PdrId(1), Precedence(255), pdi)
-    };
-    let far = CreateFar {
-        forwarding_parameters: Some(ForwardingParameters::new(DestinationInterface::Core)),
-        ..CreateFar::new(FarId(1), ApplyAction::FORW)
-    };
+    // 10.45.0.0/16.
+    let pdr = uplink_pdr(Ipv4Addr::from(0x0a2d_0000 + sequence));
     let cp = FSeid { seid: Seid(cp_seid), addr: SMF.ip().into() };
-    let request = SessionEstablishmentRequest::new(NodeId::Ip(SMF.ip()), cp, [pdr], [far]);
+    let request = SessionEstablishmentRequest::new(NodeId::Ip(SMF.ip()), cp, [pdr], [uplink_far()]);
     (NOW, SMF, LocalSource::Socket(0), octets(request.into(), Some(Seid(0)), sequence))
 }
