@@ -6,7 +6,7 @@
 //! - Identifiers: [`Seid`], [`Teid`], [`PdrId`], [`FarId`], [`QerId`], [`UrrId`], [`BarId`], [`Qfi`].
 //! - Addresses: [`FSeid`], [`FTeid`], [`DualIp`], [`NodeId`], [`NetworkInstance`], [`IpNet`], [`MacAddr`].
 //! - Quantities: [`Volume`] in octets and packets, [`Bitrate`] in kbit/s.
-//! - Distribution over threads: [`spread`].
+//! - Distribution over threads: [`spread()`].
 //! - Transfer between members of a chain: [`Transfer`].
 //! - Time: [`Time`] is the monotonic clock, [`WallTime`] the wall clock, [`WallClock`] converts between both.
 //!
