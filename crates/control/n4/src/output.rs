@@ -95,6 +95,14 @@ impl Outputs {
         self.queue.pop_front()
     }
 
+    /// Takes the actions of another part, behind those that are here.
+    #[inline]
+    pub(crate) fn append(&mut self, others: &mut Self) {
+        if !others.queue.is_empty() {
+            self.queue.append(&mut others.queue);
+        }
+    }
+
     /// The counters since the start.
     pub(crate) const fn counters(&self) -> &Counters {
         &self.counters

@@ -313,20 +313,22 @@ impl Control {
     /// Does what the packet threads have left.
     fn do_what_is_left(&mut self) {
         let left = self.parts.iter_mut().map(|part| mem::take(&mut part.left)).collect::<Vec<_>>();
-        let mut datagrams = Vec::new();
-        for Left { outputs, reports, datagrams: of_part, mut lines } in left {
+        let (mut all_reports, mut all_datagrams) = (Vec::new(), Vec::new());
+        for Left { outputs, reports, datagrams, mut lines } in left {
             self.log.later.append(&mut lines);
             outputs.into_iter().for_each(|output| self.execute(output, true));
-            for report in reports {
-                // None of them is the end of a thread.
-                let _ = self.reported(report);
-                self.apply_outputs();
-            }
-            datagrams.extend(of_part);
+            all_reports.extend(reports);
+            all_datagrams.extend(datagrams);
+        }
+        // What follows from them comes after the outputs of all parts.
+        for report in all_reports {
+            // None of them is the end of a thread.
+            let _ = self.reported(report);
+            self.apply_outputs();
         }
         self.n4.settle(self.clock.now());
         self.apply_outputs();
-        self.receive_taken(datagrams);
+        self.receive_taken(all_datagrams);
     }
 
     /// Processes datagrams that packet threads have received, in order.

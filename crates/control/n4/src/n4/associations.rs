@@ -450,6 +450,7 @@ impl N4 {
         let unused: Vec<_> = hosts.iter().copied().filter(|ip| !self.node.associations.knows(*ip)).collect();
         self.forget_answers_to(&unused);
         self.first.transactions.forget_epochs(&unused);
+        self.follow_epochs();
     }
 
     /// Ends the association of a node immediately and removes its sessions, without reports. Returns the number of

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Event};
 use causeway_model::{Capabilities, LocalEndpoints};
+use causeway_pfcp::MessageType;
 use causeway_rules::PoolUsage;
 use causeway_types::{FSeid, NtpSeconds, Seid, Teid, Time, WallClock};
 
@@ -112,7 +113,7 @@ impl N4 {
     }
 
     /// Puts another part in the place of this one. While a part is lent, one of [`N4::vacant_part`] is in its place, and N4
-    /// gets no input.
+    /// gets no input. Take all outputs of N4 before: those of all parts together may be in any part.
     pub fn exchange_part(&mut self, number: usize, part: &mut Box<Part>) {
         match number.checked_sub(1) {
             None => std::mem::swap(&mut self.first, part),
@@ -168,12 +169,20 @@ impl N4 {
     /// Calls `act` with a turn of each part.
     fn each_turn(&mut self, mut act: impl FnMut(&mut Turn<'_>)) {
         (0..self.part_count()).for_each(|number| act(&mut self.turn(number)));
+        self.order_outputs();
     }
 
     /// The restart epochs of hosts are those that the first part has.
     fn follow_epochs(&mut self) {
         let Self { first, further, .. } = self;
         further.iter_mut().for_each(|part| part.transactions.follow_epochs(&first.transactions));
+    }
+
+    /// What parts have caused comes before what is caused from now on: the first part has the actions of all, in order.
+    #[inline]
+    fn order_outputs(&mut self) {
+        let Self { first, further, .. } = self;
+        further.iter_mut().for_each(|part| first.out.append(&mut part.out));
     }
 
     /// Does what the inputs of parts have left to those who have all parts. Call it when parts that were lent are back.
@@ -186,12 +195,19 @@ impl N4 {
 
     #[inline(never)]
     fn settle_parts(&mut self, now: Time) {
+        self.order_outputs();
         for number in 0..self.part_count() {
             while let Some(QueuedRequest { key, header, body }) = self.turn(number).part.undecided.pop_front()
             {
                 self.turn(number).part.sessions.set_time(now);
-                self.session_request(now, number, key, header, &body);
+                match key.message {
+                    MessageType::SessionEstablishmentRequest => {
+                        self.session_request(now, number, key, header, &body);
+                    }
+                    _ => self.turn(number).decide_modification(now, key, header, &body),
+                }
                 header.seid.into_iter().for_each(|seid| self.turn(number).start_next(now, seid));
+                self.order_outputs();
             }
         }
         let ends = self.parts_mut().map(|part| std::mem::take(&mut part.is_awaited_end));
@@ -259,11 +275,12 @@ impl N4 {
 
     /// Runs the timers that are due. Call at or after [`N4::next_timer`]; an earlier call has no effect.
     pub fn timer(&mut self, now: Time) {
-        for part in 0..self.part_count() {
-            self.turn(part).part.transactions.expire_answers(now);
-            while let Some(unanswered) = self.next_unanswered(now, part) {
+        self.parts_mut().for_each(|part| part.transactions.expire_answers(now));
+        while let Some(part) = self.first_unanswered(now) {
+            if let Some(unanswered) = self.give_up_or_repeat(now, part) {
                 self.unanswered(now, part, unanswered);
             }
+            self.order_outputs();
         }
         let Self { node, first, .. } = self;
         let (transactions, out) = (&mut first.transactions, &mut first.out);
@@ -360,7 +377,7 @@ impl N4 {
 
     /// The session with this CP F-SEID, if it is established. O(1).
     pub fn session_of_cp(&self, cp: &FSeid) -> Option<SessionView<'_>> {
-        let part = self.parts().nth(self.first.number.part_of_cp(cp))?;
+        let part = self.parts().nth(self.first.number.holder_of_cp(cp))?;
         self.view(part, part.sessions.get(part.sessions.by_cp_f_seid(cp)?).filter(|it| it.is_established())?)
     }
 
@@ -408,7 +425,15 @@ impl N4 {
         self.node.associations.iter().map(AssociationView::of)
     }
 
-    fn next_unanswered(&mut self, now: Time, part: usize) -> Option<UnansweredRequest<Purpose>> {
+    /// The part of the request whose wait for a response ended first, if one has ended.
+    fn first_unanswered(&self, now: Time) -> Option<usize> {
+        let waits = self.parts().map(|part| part.transactions.next_unanswered()).enumerate();
+        let ended = waits.filter_map(|(part, wait)| Some((wait.filter(|wait| *wait <= now)?, part)));
+        ended.min().map(|(_, part)| part)
+    }
+
+    /// Repeats the request of this part whose wait ended first, or returns it if it was repeated often enough.
+    fn give_up_or_repeat(&mut self, now: Time, part: usize) -> Option<UnansweredRequest<Purpose>> {
         let Turn { node, part, .. } = self.turn(part);
         let is_silent = |purpose: &Purpose, since| match purpose {
             Purpose::Report { association, .. } => {

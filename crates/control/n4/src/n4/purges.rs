@@ -40,6 +40,7 @@ impl N4 {
                 PurgeCount::Later => purged.later.push(part),
             }
         }
+        self.order_outputs();
         purged
     }
 

@@ -49,6 +49,8 @@ impl N4 {
             if rest.is_empty() {
                 return;
             }
+            // The next message comes after what follows from this one.
+            self.settle(now);
         }
     }
 

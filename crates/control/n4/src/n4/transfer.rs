@@ -182,7 +182,9 @@ impl N4 {
         let origin = key(MessageType::SessionEstablishmentRequest, first);
         let Restored { planned, held } = self.first.sessions.plan_adopted(&adopted)?;
         // An SMF that uses a CP F-SEID again has lost the session that had it.
-        self.turn(0).end_replaced_sessions(now, &cp, association, BTreeSet::new());
+        let mut turn = self.turn(0);
+        let reused = turn.replaced_by(&cp, association);
+        turn.end_replaced_sessions(now, reused, BTreeSet::new());
         let since = if adopted.since == Time::default() { now } else { adopted.since };
         let footprint = Footprint::after(&planned.pending);
         self.first

@@ -183,6 +183,11 @@ impl Others<'_> {
         first.as_deref_mut().into_iter().chain(further).find(|part| part.number.has(seid))
     }
 
+    /// The one with this number, if it is here.
+    pub(crate) fn of_number(&self, number: usize) -> Option<&Part> {
+        self.iter().find(|part| part.number.part() == number)
+    }
+
     /// Those that are here.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Part> {
         let (first, before, after) = match self {

@@ -14,8 +14,8 @@ use crate::seid::SeidShare;
 /// The number of a part, and of all parts.
 ///
 /// The SEID of the UPF says to which part a session belongs, and that of the SMF in which part it is established: whoever
-/// establishes a session with the CP F-SEID of another one finds it there. The few sessions that have a CP F-SEID of another
-/// part, since it changed, are known to all parts.
+/// establishes a session with the CP F-SEID of another one finds it there. The few sessions in other parts than their CP F-SEID
+/// says, since it changed, are known to all parts.
 #[derive(Clone, Debug)]
 pub(crate) struct PartNumber {
     share: SeidShare,
@@ -74,9 +74,14 @@ impl PartNumber {
         self.share.part_of(seid)
     }
 
-    /// The number of the part that has a session with this CP F-SEID, or would establish it.
-    pub(crate) fn part_of_cp(&self, cp: &FSeid) -> usize {
-        self.elsewhere.part(cp).unwrap_or_else(|| self.share.establishing(cp.seid))
+    /// The number of the part that establishes sessions with this CP F-SEID.
+    pub(crate) const fn part_of_cp(&self, cp: &FSeid) -> usize {
+        self.share.establishing(cp.seid)
+    }
+
+    /// The number of the part that has a session with this CP F-SEID, if one has it.
+    pub(crate) fn holder_of_cp(&self, cp: &FSeid) -> usize {
+        self.elsewhere.part(cp).unwrap_or_else(|| self.part_of_cp(cp))
     }
 
     /// Only this part may have a session with this CP F-SEID.
@@ -86,11 +91,15 @@ impl PartNumber {
 
     /// A session of this part has this CP F-SEID now.
     pub(crate) fn note_cp(&self, seid: Seid, ip: IpAddr) {
-        if self.parts() == 1 || self.share.establishes(seid) {
+        let is_elsewhere = self.parts() > 1 && !self.share.establishes(seid);
+        if !is_elsewhere && self.elsewhere.count.load(Relaxed) == 0 {
             return;
         }
         let mut all = self.elsewhere.lock();
-        all.insert((seid, ip), self.part());
+        match is_elsewhere {
+            true => drop(all.insert((seid, ip), self.part())),
+            false => drop(all.remove(&(seid, ip))),
+        }
         self.elsewhere.count.store(all.len(), Relaxed);
     }
 

@@ -25,18 +25,39 @@ impl Turn<'_> {
         match key.message {
             MessageType::SessionEstablishmentRequest => self.establish(now, key, &header, body),
             MessageType::SessionModificationRequest | MessageType::SessionDeletionRequest => {
-                match self.session_of(&key, &header).map(|session| (session.seid(), session.has_plan())) {
-                    None => self.refuse_unknown(now, key, header.seid),
-                    Some((seid, true)) => {
-                        self.wait(now, seid, QueuedRequest { key, header, body: body.to_vec() });
-                    }
-                    Some((seid, false)) => self.existing_session(now, seid, key, &header, body),
-                }
+                let session = self.session_of(&key, &header).map(|it| (it.seid(), it.has_plan()));
+                self.request_for(now, session, key, header, body);
             }
             _ => {
                 let refusal = RequestRefusal::new(Cause::ServiceNotSupported, RefusalReason::SentByUpf);
                 self.refuse(now, key, refusal);
             }
+        }
+    }
+
+    /// Decides a modification that the part has left, if its session goes on. Its sender was authorized when it arrived.
+    pub(crate) fn decide_modification(&mut self, now: Time, key: RequestKey, header: Header, body: &[u8]) {
+        let sessions = &self.part.sessions;
+        let session = header.seid.and_then(|seid| sessions.get(seid));
+        let session = session.filter(|session| !sessions.is_ending(session));
+        let session = session.map(|it| (it.seid(), it.has_plan()));
+        self.request_for(now, session, key, header, body);
+    }
+
+    /// Handles a request for this session, if it is there; `true`: it has a plan in flight.
+    #[inline]
+    fn request_for(
+        &mut self,
+        now: Time,
+        session: Option<(Seid, bool)>,
+        key: RequestKey,
+        header: Header,
+        body: &[u8],
+    ) {
+        match session {
+            None => self.refuse_unknown(now, key, header.seid),
+            Some((seid, true)) => self.wait(now, seid, QueuedRequest { key, header, body: body.to_vec() }),
+            Some((seid, false)) => self.existing_session(now, seid, key, &header, body),
         }
     }
 
@@ -85,7 +106,7 @@ impl Turn<'_> {
     fn establish(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
         // The template cache comes before the decoder. If it does not lead to a session, the decoded request decides.
         if let Some(known) = self.part.sessions.recognize(body)
-            && self.part.sessions.by_cp_f_seid(&known.cp).is_none()
+            && self.session_with_cp(&known.cp).is_none()
             && !self.shows_restart(key, known.profile.node(), known.cp, known.recovery)
             && self.establish_recognized(now, key, known, body)
         {
@@ -155,15 +176,17 @@ impl Turn<'_> {
         let seid = self.part.sessions.next_seid();
         let of_n4 = user.len() + sets.as_ref().map_or(0, SessionSets::octets);
         let needed = self.needed();
+        let replaced = self.replaced_by(&cp, association);
         let Self { node, part, others, .. } = self;
         let admit = |rules: &RuleSet| {
             let more = Footprint::of(rules).beyond(Footprint::default()) + of_n4;
             node.memory.check_session(needed, more)
         };
         let around = Around { associations: &node.associations, others };
-        let (change, owners) = part.sessions.plan_session(request, seid, association, around, admit)?;
+        let named = (seid, association, replaced);
+        let (change, owners) = part.sessions.plan_session(request, named, around, admit)?;
         let footprint = Footprint::of(change.session.rules());
-        self.end_replaced_sessions(now, &cp, association, owners);
+        self.end_replaced_sessions(now, replaced, owners);
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
         if !user.is_empty() {
             session.set_user(&user);
@@ -357,7 +380,7 @@ impl Turn<'_> {
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
     ) -> bool {
-        let Some(seid) = self.part.sessions.by_cp_f_seid(&request.cp_f_seid) else { return false };
+        let Some(seid) = self.session_with_cp(&request.cp_f_seid) else { return false };
         let is_its = |session: &&Session| {
             session.origin().is_same_request(&key) && !self.part.sessions.is_in_purge(session)
         };
@@ -389,33 +412,48 @@ impl Turn<'_> {
         true
     }
 
-    /// Ends the sessions that a new one replaces. One whose F-SEID is reused is removed without a report: the SMF would
-    /// take the report for that of the new session.
-    pub(crate) fn end_replaced_sessions(
-        &mut self,
-        now: Time,
-        cp: &FSeid,
-        association: AssociationId,
-        owners: BTreeSet<Seid>,
-    ) {
-        let same = self
-            .part
-            .sessions
-            .by_cp_f_seid(cp)
-            .filter(|replaced| self.can_be_replaced(*replaced, association));
-        if let Some(replaced) = same {
-            if !self.part.sessions.is_seid_in_purge(replaced) {
-                self.part.out.notice(Notice::SessionReplaced { session: replaced });
-            }
-            self.remove_before_purge(now, replaced);
+    /// The session with this CP F-SEID, of whatever part: a part alone has all that may have it.
+    fn session_with_cp(&self, cp: &FSeid) -> Option<Seid> {
+        let number = &self.part.number;
+        let holder = if self.others.are_elsewhere() { number.part() } else { number.holder_of_cp(cp) };
+        let part = if holder == number.part() { &*self.part } else { self.others.of_number(holder)? };
+        part.sessions.by_cp_f_seid(cp)
+    }
+
+    /// The session whose CP F-SEID a new one of this association has, if that replaces it.
+    pub(crate) fn replaced_by(&self, cp: &FSeid, association: AssociationId) -> Option<Seid> {
+        let seid = self.session_with_cp(cp)?;
+        let part = if self.part.number.has(seid) { &*self.part } else { self.others.of_seid(seid)? };
+        part.sessions.can_be_replaced(seid, association, &self.node.associations).then_some(seid)
+    }
+
+    /// Ends the sessions that a new one replaces: the one whose F-SEID is reused, and those with its UE addresses.
+    pub(crate) fn end_replaced_sessions(&mut self, now: Time, reused: Option<Seid>, owners: BTreeSet<Seid>) {
+        if let Some(seid) = reused {
+            self.in_part_of(seid, |turn| turn.end_reused(now, seid));
         }
-        for owner in owners.into_iter().filter(|owner| Some(*owner) != same) {
-            if self.part.number.has(owner) {
-                self.end_replaced(now, owner);
-            } else if let Some(part) = self.others.of_seid_mut(owner) {
-                Turn::new(self.node, part, Others::Elsewhere).end_replaced(now, owner);
-            }
+        for owner in owners.into_iter().filter(|owner| Some(*owner) != reused) {
+            self.in_part_of(owner, |turn| turn.end_replaced(now, owner));
         }
+    }
+
+    /// Calls `act` with a turn of the part of a session.
+    fn in_part_of(&mut self, session: Seid, act: impl FnOnce(&mut Turn<'_>)) {
+        if self.part.number.has(session) {
+            return act(self);
+        }
+        if let Some(part) = self.others.of_seid_mut(session) {
+            act(&mut Turn::new(self.node, part, Others::Elsewhere));
+            self.part.out.append(&mut part.out);
+        }
+    }
+
+    /// Ends a session whose F-SEID is reused, without a report: the SMF would take that for one of the new session.
+    fn end_reused(&mut self, now: Time, seid: Seid) {
+        if !self.part.sessions.is_seid_in_purge(seid) {
+            self.part.out.notice(Notice::SessionReplaced { session: seid });
+        }
+        self.remove_before_purge(now, seid);
     }
 
     /// Ends a session whose UE address another one has now.
@@ -424,11 +462,6 @@ impl Turn<'_> {
             true => self.remove_before_purge(now, owner),
             false => self.release_session(now, owner, ReleaseReason::AddressTaken),
         }
-    }
-
-    /// A session of this part may be replaced by one of this association.
-    fn can_be_replaced(&self, owner: Seid, association: AssociationId) -> bool {
-        self.part.sessions.can_be_replaced(owner, association, &self.node.associations)
     }
 }
 

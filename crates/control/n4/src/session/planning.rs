@@ -132,14 +132,10 @@ impl Sessions {
     pub(crate) fn plan_session(
         &mut self,
         request: &SessionEstablishmentRequest<'_>,
-        seid: Seid,
-        association: AssociationId,
+        (seid, association, replaced): (Seid, AssociationId, Option<Seid>),
         mut around: Around<'_, '_>,
         admit: impl FnOnce(&RuleSet) -> Result<(), RequestRefusal>,
     ) -> Result<(Change, BTreeSet<Seid>), RequestRefusal> {
-        let replaced = self
-            .by_cp_f_seid(&request.cp_f_seid)
-            .filter(|it| self.can_be_replaced(*it, association, around.associations));
         let owners = match self.plan_once(request, seid) {
             Ok(change) => {
                 let change = self.check_new_routes(association, change, &around)?;

@@ -434,26 +434,30 @@ impl Transactions {
         self.outbound.purpose(to, sequence)
     }
 
-    /// Retransmits the requests whose wait has ended, up to the next one that got no response to its last
-    /// retransmission; call until `None`. For `is_silent` see [`Outbound::expire`].
+    /// When the wait for the next response ends.
+    pub(crate) fn next_unanswered(&self) -> Option<Time> {
+        self.outbound.next_deadline()
+    }
+
+    /// Retransmits the request whose wait ended first, or returns it if it got no response to its last retransmission.
+    /// For `is_silent` see [`Outbound::expire`].
     pub(crate) fn expire(
         &mut self,
         now: Time,
         is_silent: impl Fn(&Purpose, Time) -> bool,
         out: &mut Outputs,
     ) -> Option<UnansweredRequest<Purpose>> {
-        loop {
-            match self.outbound.expire(now, &is_silent)? {
-                Expired::Repeat { to, request, bytes, is_plain } => {
-                    let result = if is_plain { MessageResult::Shortened } else { MessageResult::Repeated };
-                    out.send(to, request, result, bytes);
+        match self.outbound.expire(now, is_silent)? {
+            Expired::Repeat { to, request, bytes, is_plain } => {
+                let result = if is_plain { MessageResult::Shortened } else { MessageResult::Repeated };
+                out.send(to, request, result, bytes);
+                None
+            }
+            Expired::GivenUp(unanswered) => {
+                if !unanswered.retained {
+                    out.unanswered(unanswered.request);
                 }
-                Expired::GivenUp(unanswered) => {
-                    if !unanswered.retained {
-                        out.unanswered(unanswered.request);
-                    }
-                    return Some(unanswered);
-                }
+                Some(unanswered)
             }
         }
     }

@@ -358,7 +358,7 @@ fn moved(n4: &mut TestN4, smf: &mut Smf, part: usize, establishing: usize) -> (S
 
 // Input:  a session gets a CP F-SEID with which another part establishes sessions; a new session has this one; that ends; another
 //         new one.
-// Output: no part has the first new one alone: it replaces the older session, in the same part. The last is established by its part
+// Output: no part has the first new one alone: it replaces the older session of another part. The last is established by its part
 //         alone.
 #[test]
 fn a_cp_f_seid_that_moved_to_another_part_is_found() {
@@ -373,7 +373,7 @@ fn a_cp_f_seid_that_moved_to_another_part_is_found() {
         n4.deliver(smf.addr, &bytes);
         let newer = n4.next(smf.addr).up_seid();
         assert!(n4.has_notice(|it| *it == Notice::SessionReplaced { session: older }));
-        assert_eq!((part_of(newer), n4.n4.session_count(), n4.plane.sessions()), (one, 1, 1));
+        assert_eq!((part_of(newer), n4.n4.session_count(), n4.plane.sessions()), (two, 1, 1));
         // A repetition finds the response.
         n4.deliver(smf.addr, &bytes);
         assert_eq!(n4.next(smf.addr).up_seid(), newer);
@@ -441,7 +441,7 @@ fn the_last_session_with_a_cp_f_seid_counts() {
     let request = with(&smf, cp, USUAL);
     let newer = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
     assert!(n4.has_notice(|it| *it == Notice::SessionReplaced { session: second }));
-    assert_eq!((part_of(newer), n4.n4.session_count()), (1, 1));
+    assert_eq!((part_of(newer), n4.n4.session_count()), (2, 1));
 }
 
 // Input:  behind a plan in flight wait an update of no FAR, which the part cannot decide alone, a query and a deletion.
@@ -468,5 +468,44 @@ fn requests_behind_an_undecided_one_wait() {
         assert_eq!(answers.collect::<Vec<_>>(), [true, false, true, true]);
         n4.is_quiet();
         assert_eq!(n4.rest(), Default::default());
+    }
+}
+
+// Input:  behind a plan in flight of a session waits an update of no FAR, from another SMF of the set, which releases its association
+//         before the plan is applied.
+// Output: it is refused for the FAR, as where one part decides it: its sender was authorized when it arrived.
+#[test]
+fn the_sender_of_an_undecided_request_was_authorized() {
+    for part in parts() {
+        let (mut n4, mut smf, mut other) = crate::sets::each_its_own(config());
+        let session = ask_in(&mut n4, &mut smf, part, USUAL, false).up_seid();
+        let expected = n4.ask(&mut other, Some(session), wrong_update()).cause();
+        n4.plane.pace = Pace::Held;
+        n4.send(&mut smf, Some(session), activation(1));
+        n4.send(&mut other, Some(session), wrong_update());
+        let waiting = other.sequence;
+        let release = AssociationReleaseRequest::new(other.node_id());
+        assert_eq!(n4.ask(&mut other, None, release).cause(), Cause::RequestAccepted);
+        n4.apply_next();
+        let refused = n4.next(other.addr);
+        assert_eq!((refused.header.sequence, refused.cause()), (waiting, expected));
+        assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
+    }
+}
+
+// Input:  a session gets a CP F-SEID with which another part establishes sessions; a session with this one replaces it, and is
+//         deleted; then the establishment of that comes once more.
+// Output: the response of before.
+#[test]
+fn a_repetition_with_a_cp_f_seid_that_moved_is_no_new_request() {
+    for (one, two) in pairs().filter(|(one, two)| one != two) {
+        let (mut n4, mut smf, _) = fixture(config());
+        let (_, cp) = moved(&mut n4, &mut smf, one, two);
+        let request = with(&smf, cp, USUAL);
+        let bytes = n4.send(&mut smf, Some(Seid(0)), request);
+        let newer = n4.next(smf.addr).up_seid();
+        delete(&mut n4, &mut smf, newer);
+        n4.deliver(smf.addr, &bytes);
+        assert_eq!((n4.next(smf.addr).up_seid(), n4.n4.session_count()), (newer, 0));
     }
 }

@@ -14,7 +14,6 @@ use causeway_types::{
 };
 use proptest::prelude::*;
 
-use crate::PARTS;
 use crate::fixture::{
     Got, Pace, Smf, TestN4, activation, capabilities, config, encode, query, used, volume_urr, wrong_update,
 };
@@ -50,6 +49,21 @@ enum Kind {
     Release,
     DeleteSet,
     MoveSet,
+    /// A heartbeat, an establishment and a heartbeat in one datagram.
+    BundleOfNode,
+    /// A setup with which sessions are retained.
+    Retain,
+    /// A path fails or recovers.
+    Path,
+    Pfds,
+    /// The operator ends an association.
+    End,
+    /// The operator has an association released.
+    AskForRelease,
+    Drain,
+    ShortOfMemory,
+    /// Other address pools.
+    Pools,
 }
 
 impl Kind {
@@ -68,10 +82,13 @@ fn step() -> impl Strategy<Value = Step> {
     let often = [of(12, Establish), of(2, Reuse), of(6, Activate), of(3, Query), of(2, AddUrr), of(2, Wrong)];
     let more = [of(7, Delete), of(3, MoveCp), of(2, TakeOver), of(3, Bundle), of(4, Repeat), of(5, Usage)];
     let plane = [of(3, Downlink), of(7, Answer), of(26, Apply), of(3, Fail), of(4, Pass)];
-    let node = [of(1, Setup), of(1, Heartbeat), of(1, Restart), of(1, DeleteSet), of(1, MoveSet)];
-    let all = often.into_iter().chain(more).chain(plane).chain(node).collect();
+    let node = [of(2, Setup), of(1, Heartbeat), of(1, Restart), of(1, DeleteSet), of(1, MoveSet)];
+    let others = [of(2, BundleOfNode), of(1, Retain), of(1, Path), of(1, Pfds)];
+    let operator = [of(1, Drain), of(1, ShortOfMemory), of(1, Pools)];
+    let all = often.into_iter().chain(more).chain(plane).chain(node).chain(others).chain(operator).collect();
     let rarely = prop::strategy::Union::new_weighted(all);
-    let kind = prop_oneof![80 => rarely, 1 => prop_oneof![Just(PrepareRelease), Just(Release)]];
+    let ends = prop_oneof![Just(PrepareRelease), Just(Release), Just(End), Just(AskForRelease)];
+    let kind = prop_oneof![80 => rarely, 1 => ends];
     (kind, any::<[u8; 3]>())
 }
 
@@ -191,9 +208,15 @@ struct Sent {
     received: Got,
 }
 
+fn pool(range: &str) -> AddressPool {
+    let (network, range) = (Network::new("internet"), range.parse().expect("a subnet"));
+    AddressPool { network, range, name: None, reserved: Vec::new() }
+}
+
 /// N4 in one part and in several, with the same SMFs.
 struct Both {
     sides: [Side; 2],
+    config: Config,
     smfs: [Smf; 3],
     /// The CP F-SEIDs of all sessions, and their SMFs.
     cps: Vec<(usize, FSeid)>,
@@ -206,23 +229,15 @@ struct Both {
 }
 
 impl Both {
-    fn new(limits: Limits, heartbeats: Span) -> Self {
-        let range = "10.45.0.0/27".parse().expect("a subnet");
-        let pool = AddressPool { network: Network::new("internet"), range, name: None, reserved: Vec::new() };
-        let address_pools = vec![pool];
+    fn new(limits: Limits, heartbeats: Span, parts: u8) -> Self {
+        let address_pools = vec![pool("10.45.0.0/27")];
         let heartbeat = Heartbeat { interval: heartbeats, ..Heartbeat::default() };
         let config =
             Config { limits, heartbeat, address_pools, address_rest: Span::from_secs(3), ..config() };
-        let sides = [Side::new(config.clone(), 1), Side::new(config, PARTS)];
+        let sides = [Side::new(config.clone(), 1), Side::new(config.clone(), parts)];
         let smfs = [10, 11, 12].map(Smf::new);
-        let mut both = Self {
-            sides,
-            smfs,
-            cps: Vec::new(),
-            moved: BTreeSet::new(),
-            last: VecDeque::new(),
-            open: Vec::new(),
-        };
+        let (cps, moved) = (Vec::new(), BTreeSet::new());
+        let mut both = Self { sides, config, smfs, cps, moved, last: VecDeque::new(), open: Vec::new() };
         (0..3).for_each(|smf| both.set_up(smf));
         both
     }
@@ -230,6 +245,11 @@ impl Both {
     /// The first two SMFs are of one set; the last supports the enhanced release. None wants to know the load: which
     /// message to an SMF has it depends on their order.
     fn set_up(&mut self, smf: usize) {
+        let setup = self.setup(smf);
+        self.request(smf, None, setup);
+    }
+
+    fn setup(&self, smf: usize) -> AssociationSetupRequest<'static> {
         let setup = self.smfs[smf].setup();
         let of_set = AssociationSetupRequest {
             cp_function_features: Some(CpFeatures::MPAS | CpFeatures::SSET),
@@ -237,7 +257,7 @@ impl Both {
             ..setup.clone()
         };
         let alone = AssociationSetupRequest { cp_function_features: Some(CpFeatures::EPFAR), ..setup };
-        self.request(smf, None, if smf < 2 { of_set } else { alone });
+        if smf < 2 { of_set } else { alone }
     }
 
     /// An SMF sends a request; about a session if that is given, and to no known SEID otherwise.
@@ -283,24 +303,47 @@ impl Both {
         cp
     }
 
+    /// Two live sessions would have this CP F-SEID: one gets it already, by a change. Which of them counts then may differ.
+    fn is_on_its_way(&self, cp: &FSeid) -> bool {
+        self.moved.contains(cp) && !self.sides[0].fixture.n4.sessions().any(|session| session.cp == *cp)
+    }
+
     /// A number of a session, often a late one; sometimes one that there is not yet.
     fn session(&self, pick: u8) -> usize {
         let count = self.sides[0].seids.len();
         (count + 1).saturating_sub(1 + usize::from(pick) % 12)
     }
 
-    fn establish(&mut self, smf: usize, cp: FSeid, [_, b, c]: [u8; 3]) {
+    fn establish(&mut self, smf: usize, cp: FSeid, numbers: [u8; 3]) {
+        let request = self.establishment(smf, cp, numbers);
+        self.request(smf, None, request);
+    }
+
+    fn establishment(
+        &self,
+        smf: usize,
+        cp: FSeid,
+        [_, b, c]: [u8; 3],
+    ) -> SessionEstablishmentRequest<'static> {
         let contested = Ue::At(Ipv4Addr::new(10, 30, 0, b % 12));
         let ue = [Ue::Own, Ue::Own, Ue::Chosen, Ue::Chosen, contested][usize::from(b) % 5];
-        let teid = (c % 7 == 0).then_some(1 + u32::from(c / 7) % 8);
+        // The UPF does not choose these TEIDs: whether it has chosen one already may differ.
+        let teid = (c % 7 == 0).then_some(0xffff_fff0 + u32::from(c / 7) % 8);
         let route = (c % 11 == 1).then(|| ROUTES[usize::from(c / 11) % ROUTES.len()]);
         let request = with(&self.smfs[smf], cp, Wanted { ue, teid, route });
         let fq_csids = if c % 13 == 2 { [CSID].into() } else { Many::default() };
         let later = NtpSeconds(self.smfs[smf].recovery.0 + u32::from(c % 17 == 3) * 100);
         let recovery_time_stamp = (c % 17 < 6).then_some(RecoveryTimeStamp(later));
         let user_id = (c % 19 == 4).then(|| UserId { imsi: Some(Octets(b"\x01\x02")), ..UserId::default() });
-        let request = SessionEstablishmentRequest { fq_csids, recovery_time_stamp, user_id, ..request };
-        self.request(smf, None, request);
+        SessionEstablishmentRequest { fq_csids, recovery_time_stamp, user_id, ..request }
+    }
+
+    /// The operator does something with both.
+    fn operate(&mut self, act: impl Fn(&mut TestN4)) {
+        for Side { fixture, .. } in &mut self.sides {
+            act(fixture);
+            fixture.drain();
+        }
     }
 
     fn take(&mut self, (kind, numbers): Step) {
@@ -317,16 +360,8 @@ impl Both {
             Kind::Reuse => {
                 let at = self.cps.len().saturating_sub(1 + usize::from(a) % 12);
                 let Some((smf, cp)) = self.cps.get(at).copied() else { return };
-                let is_there = self.sides[0].fixture.n4.session_of_cp(&cp).is_some();
-                match self.moved.contains(&cp) {
-                    false => self.establish(smf, cp, numbers),
-                    // SEIDs are unique: no second session gets it before the first has it. Where the first was in another part, a
-                    // repetition comes to another part when it has ended.
-                    true if is_there => {
-                        self.establish(smf, cp, numbers);
-                        self.last.pop_front();
-                    }
-                    true => {}
+                if !self.is_on_its_way(&cp) {
+                    self.establish(smf, cp, numbers);
                 }
             }
             Kind::Activate => self.request(owner, of_session, activation(c.into())),
@@ -390,8 +425,9 @@ impl Both {
                     AssociationUpdateRequest { flags, ..AssociationUpdateRequest::new(node) },
                 );
             }
-            // Not of the set: whether a queued request of another SMF is authorized is checked again where all parts decide it.
-            Kind::Release => self.request(2, None, AssociationReleaseRequest::new(self.smfs[2].node_id())),
+            Kind::Release => {
+                self.request(smf, None, AssociationReleaseRequest::new(self.smfs[smf].node_id()));
+            }
             Kind::DeleteSet => {
                 let (fq_csids, node) = ([CSID].into(), self.smfs[smf].node_id());
                 self.request(
@@ -405,6 +441,55 @@ impl Both {
                 let mut info = SessionChangeInfo::new(AlternativeSmfIpAddress { addr, preferred: false });
                 info.fq_csids = [CSID].into();
                 self.request(smf, None, SessionSetModificationRequest::new(self.smfs[smf].node_id(), [info]));
+            }
+            Kind::BundleOfNode => self.bundle_of_node(smf, numbers),
+            Kind::Retain => {
+                self.smfs[smf].recovery.0 += u32::from(c % 2);
+                let information = SessionRetentionInformation::default();
+                let session_retention_information = Some(information);
+                let setup = self.setup(smf);
+                self.request(smf, None, AssociationSetupRequest { session_retention_information, ..setup });
+            }
+            Kind::Path => {
+                let (local, peer) =
+                    (Ipv4Addr::new(192, 0, 2, 100).into(), Ipv4Addr::new(192, 0, 2, 200).into());
+                let event = [Event::PathDown { local, peer }, Event::PathUp { local, peer }];
+                self.event(|_| event[usize::from(a) % 2].clone(), 0);
+            }
+            Kind::Pfds => {
+                let contents =
+                    PfdContents { domain_name: Some(Octets(b"a.example")), ..PfdContents::default() };
+                let group = ApplicationIdsPfds {
+                    pfd_contexts: [PfdContext::new([contents])].into(),
+                    ..ApplicationIdsPfds::new(ApplicationId(if a % 2 == 0 { b"one" } else { b"two" }))
+                };
+                let request = PfdManagementRequest {
+                    application_ids_pfds: [group].into(),
+                    ..PfdManagementRequest::default()
+                };
+                self.request(smf, None, request);
+            }
+            Kind::End => {
+                let node = self.smfs[smf].node();
+                self.operate(|fixture| {
+                    fixture.n4.end(fixture.now, &node);
+                });
+            }
+            Kind::AskForRelease => {
+                let node = self.smfs[smf].node();
+                self.operate(|fixture| {
+                    fixture.n4.release(fixture.now, &node);
+                });
+            }
+            Kind::Drain => self.operate(|fixture| fixture.n4.set_draining(a % 4 == 0)),
+            Kind::ShortOfMemory => self.operate(|fixture| fixture.n4.set_short_of_memory(a % 4 == 0)),
+            Kind::Pools => {
+                let ranges: &[&str] =
+                    [&["10.45.0.0/28"][..], &["10.45.0.0/27"], &["10.45.0.64/28", "10.45.0.0/28"]]
+                        [usize::from(a) % 3];
+                let address_pools = ranges.iter().map(|range| pool(range)).collect();
+                let config = Config { address_pools, ..self.config.clone() };
+                self.operate(|fixture| fixture.n4.reconfigure(fixture.now, config.clone(), &[]));
             }
         }
     }
@@ -428,6 +513,24 @@ impl Both {
         self.deliver(from, bytes);
     }
 
+    /// A heartbeat, an establishment and a heartbeat in one datagram; the heartbeats may show restarts.
+    fn bundle_of_node(&mut self, smf: usize, numbers: [u8; 3]) {
+        let cp = self.cp(smf);
+        let request = self.establishment(smf, cp, numbers);
+        let smf = &mut self.smfs[smf];
+        let heartbeat = |smf: &mut Smf, is_later: bool| {
+            smf.recovery.0 += u32::from(is_later);
+            smf.request(None, HeartbeatRequest::new(RecoveryTimeStamp(smf.recovery)))
+        };
+        let messages = [
+            heartbeat(smf, numbers[0].is_multiple_of(2)),
+            smf.request(Some(Seid(0)), request),
+            heartbeat(smf, numbers[0].is_multiple_of(3)),
+        ];
+        let (from, datagram) = (smf.addr, crate::alone::with_follow_on(&messages));
+        self.deliver(from, [datagram.clone(), datagram]);
+    }
+
     /// An SMF responds to a request of the UPF.
     fn answer(&mut self, [a, b, c]: [u8; 3]) {
         if self.open.is_empty() {
@@ -441,6 +544,9 @@ impl Both {
             Message::HeartbeatRequest(_) => (HeartbeatResponse::new(recovery).into(), None),
             Message::AssociationUpdateRequest(_) => {
                 (AssociationUpdateResponse::new(node, Cause::RequestAccepted).into(), None)
+            }
+            Message::NodeReportRequest(_) => {
+                (NodeReportResponse::new(node, Cause::RequestAccepted).into(), None)
             }
             Message::SessionReportRequest(_) => {
                 let cause = match b % 12 {
@@ -538,10 +644,14 @@ proptest! {
     // Output: the same responses in order, the same requests, notices and occupancy after each step; the same sessions, associations
     //         and counters in the end. SEIDs, TEIDs and sequence numbers may differ.
     #[test]
-    fn several_parts_do_what_one_does(steps in prop::collection::vec(step(), 1..220), is_small: bool, beats: bool) {
+    fn several_parts_do_what_one_does(
+        steps in prop::collection::vec(step(), 1..220), is_small: bool, beats: bool, parts in 2..6_u8,
+    ) {
         let limits = Limits { sessions: if is_small { 16 } else { 100_000 }, ..Limits::default() };
-        let mut both = Both::new(limits, if beats { Span::from_secs(5) } else { Span::ZERO });
+        let mut both = Both::new(limits, if beats { Span::from_secs(5) } else { Span::ZERO }, parts);
         for step in steps {
+            // No two steps are at the same time: N4 repeats requests in the order in which they were sent.
+            both.sides.iter_mut().for_each(|side| side.fixture.pass(Span::from_millis(1)));
             both.take(step);
             both.compare(step);
         }

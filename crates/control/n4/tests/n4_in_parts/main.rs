@@ -15,6 +15,7 @@ mod conflicts;
 mod conflicts_of_parts;
 #[path = "../n4/duplicates.rs"]
 mod duplicates;
+mod epochs;
 mod equal;
 #[path = "../n4/fixture/mod.rs"]
 mod fixture;
@@ -25,6 +26,7 @@ mod heartbeats;
 #[path = "../n4/memory.rs"]
 mod memory;
 mod numbers;
+mod order;
 #[path = "../n4/overload.rs"]
 mod overload;
 #[path = "../n4/paths.rs"]

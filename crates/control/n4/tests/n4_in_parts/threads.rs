@@ -30,6 +30,8 @@ struct Course {
     kinds: usize,
     /// The limit of sessions.
     most: usize,
+    /// What concerns all parts meanwhile.
+    events: &'static [NodeEvent],
 }
 
 /// What has become of it.
@@ -53,6 +55,94 @@ const MOST_PLANS: usize = 8;
 /// Framed routes, some inside others, and some that contain contested UE addresses.
 const ROUTES: [&str; 6] =
     ["172.16.0.0/16", "172.16.1.0/24", "172.16.2.0/24", "172.17.0.0/24", "10.30.0.0/28", "10.30.0.0/24"];
+
+/// A session set of some sessions.
+const CSID: FqCsid<'static> = FqCsid { address: CsidAddress::Operator(7), csids: &[[0, 1]], node: None };
+
+/// Everything that concerns all parts.
+const EVENTS: &[NodeEvent] = {
+    use NodeEvent::*;
+    &[
+        DeleteSet,
+        Restart,
+        Release,
+        Drain(true),
+        Drain(false),
+        Restart,
+        DeleteSet,
+        ShortOfMemory(true),
+        ShortOfMemory(false),
+        Release,
+    ]
+};
+
+/// Something that concerns all parts.
+#[derive(Clone, Copy, Debug)]
+enum NodeEvent {
+    /// The second SMF releases its association, and sets up another.
+    Release,
+    /// It sets its association up again with a later time stamp, which it confirms.
+    Restart,
+    /// The sessions of a set end.
+    DeleteSet,
+    Drain(bool),
+    /// Memory is short, or not any more.
+    ShortOfMemory(bool),
+}
+
+/// Does it. The second SMF sends the messages, from its usual port.
+fn take(n4: &mut N4, now: Time, event: NodeEvent, smf: &mut Smf, workers: &mut [Worker]) {
+    let node = smf.node_id();
+    let messages = match event {
+        NodeEvent::Release => vec![
+            smf.request(None, AssociationReleaseRequest::new(node)),
+            smf.request(None, smf.clone().setup()),
+        ],
+        NodeEvent::Restart => {
+            smf.recovery.0 += 1;
+            vec![smf.request(None, smf.clone().setup())]
+        }
+        NodeEvent::DeleteSet => {
+            let fq_csids = [CSID].into();
+            vec![smf.request(
+                None,
+                SessionSetDeletionRequest { fq_csids, ..SessionSetDeletionRequest::new(node) },
+            )]
+        }
+        NodeEvent::Drain(is_draining) => return n4.set_draining(is_draining),
+        NodeEvent::ShortOfMemory(is_short) => return n4.set_short_of_memory(is_short),
+    };
+    messages.iter().for_each(|bytes| n4.datagram(now, smf.addr, bytes));
+    for bytes in give_outputs(n4, workers, smf.addr) {
+        let received = Got::from_bytes(&bytes);
+        if received.kind() == MessageType::HeartbeatRequest {
+            n4.datagram(now, smf.addr, &smf.heartbeat_response(&received));
+        } else {
+            assert_eq!(received.cause(), Cause::RequestAccepted);
+        }
+    }
+    if !matches!(event, NodeEvent::DeleteSet) {
+        workers.iter_mut().for_each(|worker| worker.forget_sessions_of(1));
+    }
+}
+
+/// Gives what all parts want to the threads. Returns what is sent to this address.
+fn give_outputs(n4: &mut N4, workers: &mut [Worker], addr: SocketAddr) -> Vec<Vec<u8>> {
+    let mut sent = Vec::new();
+    while let Some(output) = n4.poll_output() {
+        let thread = match &output {
+            Output::Send { to, .. } => usize::from(to.port().wrapping_sub(PORTS)),
+            Output::Apply { id, .. } => id.part(),
+            Output::Applications(_) | Output::Notice(_) => continue,
+        };
+        match (workers.get_mut(thread), output) {
+            (Some(worker), output) => worker.given.push_back(output),
+            (None, Output::Send { to, bytes }) => sent.extend((to == addr).then_some(bytes)),
+            (None, _) => {}
+        }
+    }
+    sent
+}
 
 /// A session as its SMF knows it.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +181,8 @@ struct Worker {
     left: usize,
     /// What the part has left in this turn.
     rest: Option<(SocketAddr, Vec<u8>)>,
+    /// What all parts together want of this thread.
+    given: VecDeque<Output>,
     decided_alone: usize,
     refused: usize,
 }
@@ -120,6 +212,7 @@ impl Worker {
             kinds: course.kinds,
             left: course.datagrams,
             rest: None,
+            given: VecDeque::new(),
             decided_alone: 0,
             refused: 0,
         }
@@ -132,6 +225,7 @@ impl Worker {
             && self.asked.is_empty()
             && self.outbox.is_empty()
             && self.held.is_empty()
+            && self.given.is_empty()
     }
 
     /// Works with the part until another thread waits for all parts, or this one does.
@@ -180,7 +274,9 @@ impl Worker {
         if kind < 5 || self.sessions.is_empty() {
             let cp = self.cp(smf);
             let wanted = self.wanted();
+            let fq_csids = if self.random.usize(..8) == 0 { [CSID].into() } else { Many::default() };
             let request = with(&self.smfs[smf], cp, wanted);
+            let request = SessionEstablishmentRequest { fq_csids, ..request };
             return Some(self.request(smf, Asked::Establish, Some(Seid(0)), request));
         }
         let at = self.random.usize(..self.sessions.len());
@@ -258,7 +354,7 @@ impl Worker {
     /// Does what the part wants: sends, and applies plans, in any order.
     fn poll(&mut self, part: &mut Part, node: &Node, mail: &[Mail]) {
         loop {
-            while let Some(output) = part.poll_output() {
+            while let Some(output) = self.given.pop_front().or_else(|| part.poll_output()) {
                 match output {
                     Output::Send { to, bytes } => {
                         let thread = usize::from(to.port().wrapping_sub(PORTS));
@@ -365,9 +461,9 @@ fn check(n4: &N4) {
     }
 }
 
-/// Three threads with random requests, whose sessions all end, and an SMF that releases its association meanwhile.
+/// Three threads with random requests, whose sessions all end, and what concerns all parts meanwhile.
 fn run(course: Course) -> Outcome {
-    let Course { seed, datagrams, most, .. } = course;
+    let Course { seed, datagrams, most, events, .. } = course;
     let mut outcome = Outcome::default();
     let network = NetworkInstance::new("internet");
     let range = "10.45.0.0/24".parse().expect("a subnet");
@@ -377,9 +473,10 @@ fn run(course: Course) -> Outcome {
     let mut fixture = TestN4::with(config);
     [10, 11].into_iter().for_each(|last| fixture.associate(&mut Smf::new(last)));
     let TestN4 { mut n4, mut now, .. } = fixture;
-    let mut releasing = Smf { sequence: 10, ..Smf::new(11) };
-    // Releases of the association, when so many datagrams are left.
-    let mut releases = vec![datagrams / 2, datagrams];
+    let mut smf = Smf { sequence: 10, ..Smf::new(11) };
+    // The next one, when so many datagrams are left.
+    let due = |at: usize| (events.len() - at) * datagrams / events.len();
+    let mut coming = events.iter().enumerate().map(|(at, event)| (due(at), *event)).peekable();
     let mut workers: Vec<_> = parts().map(|number| Worker::new(number, course, now)).collect();
     let mail: Vec<_> = parts().map(|_| Mail::default()).collect();
     let mut node = n4.vacant_node();
@@ -409,14 +506,11 @@ fn run(course: Course) -> Outcome {
         }
         outcome.by_all += usize::from(someone_waits.into_inner());
         let left: usize = workers.iter().map(|worker| worker.left).sum();
-        if releases.pop_if(|due| left < *due).is_some() {
-            let release = AssociationReleaseRequest::new(releasing.node_id());
-            n4.datagram(now, releasing.addr, &releasing.request(None, release));
-            let setup = releasing.setup();
-            n4.datagram(now, releasing.addr, &releasing.request(None, setup));
-            workers.iter_mut().for_each(|worker| worker.forget_sessions_of(1));
+        if let Some((_, event)) = coming.next_if(|(due, _)| left < *due) {
+            take(&mut n4, now, event, &mut smf, &mut workers);
         }
         n4.timer(now);
+        give_outputs(&mut n4, &mut workers, smf.addr);
         outcome.peak = outcome.peak.max(n4.session_count());
         check(&n4);
         let is_left = mail.iter().any(|mail| !mail.lock().expect("nobody panics").is_empty());
@@ -429,9 +523,11 @@ fn run(course: Course) -> Outcome {
     let expected = Occupancy {
         associations: 2,
         remembered_requests: occupancy.remembered_requests,
+        restarted_hosts: occupancy.restarted_hosts,
         ..Occupancy::default()
     };
     assert_eq!(occupancy, expected);
+    assert_eq!((n4.memory_needed(), coming.len()), (0, 0));
     assert!(n4.pools().iter().all(|pool| pool.occupied == 0));
     assert!(n4.associations().all(|association| association.sessions == 0));
     let alone = workers.iter().map(|worker| worker.decided_alone).sum();
@@ -441,13 +537,14 @@ fn run(course: Course) -> Outcome {
 
 // Input:  three threads, each with a part, two SMFs at ports of its own and a data plane: thousands of random establishments,
 //         modifications and deletions, with UE addresses of the UPF's pool and others, TEIDs and framed routes that conflict with those
-//         of the other threads, and CP F-SEIDs that move; one SMF releases its association twice; what the parts cannot decide is decided in between.
+//         of the other threads, and CP F-SEIDs that move; one SMF releases its association and restarts, twice each, and ends a session
+//         set; at times no session is accepted; what the parts cannot decide is decided in between.
 // Output: no UE address and no tunnel is ever in two sessions; each request gets a response; in the end all is free again. Most is
 //         decided by the threads alone.
 #[test]
 fn parts_work_in_threads() {
     for seed in seeds() {
-        let outcome = run(Course { seed, datagrams: 2000, kinds: 11, most: 100_000 });
+        let outcome = run(Course { seed, datagrams: 2000, kinds: 11, most: 100_000, events: EVENTS });
         let Outcome { alone, by_all, refused, .. } = outcome;
         assert!(by_all > 50 && refused > 50 && alone > 5 * by_all, "{outcome:?}");
     }
@@ -464,7 +561,8 @@ fn seeds() -> std::ops::RangeInclusive<u64> {
 #[test]
 fn threads_keep_to_the_limit_of_sessions() {
     let most = Part::MOST_DATAGRAMS * parts().len() + 20;
-    let outcomes = seeds().map(|seed| run(Course { seed, datagrams: 700, kinds: 9, most }));
+    let outcomes = seeds()
+        .map(|seed| run(Course { seed, datagrams: 700, kinds: 9, most, events: &[NodeEvent::Release; 2] }));
     let outcomes: Vec<_> = outcomes.collect();
     assert!(outcomes.iter().all(|it| it.peak <= most && it.alone > 50 && it.by_all > 50), "{outcomes:?}");
     assert!(outcomes.iter().any(|it| it.peak == most), "{outcomes:?}");

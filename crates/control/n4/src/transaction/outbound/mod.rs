@@ -240,7 +240,7 @@ impl<P: Aim> Outbound<P> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// The next request whose wait has ended; call until `None`.
+    /// The request whose wait ended first; `None`: no wait has ended.
     ///
     /// The last retransmission of a request omits the IEs that some SMFs cannot decode, if it has some and `is_silent`
     /// returns true for its purpose: a message was received from the SMF after the request was first sent, so it may be
