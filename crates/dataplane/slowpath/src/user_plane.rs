@@ -70,9 +70,11 @@ impl SlowPath {
                 Ok(pdr) => {
                     let Some(pdr) = session.rules.pdrs.get_shared(&pdr.id).cloned() else { continue };
                     let network = arrival.origin.network.clone();
-                    return self.receive_matched(now, *seid, &pdr, &arrival.origin, octets).unwrap_or_else(
-                        |drop| self.drop_and_notify(now, *seid, &pdr, network.as_ref(), octets, drop),
-                    );
+                    return self
+                        .receive_matched(now, *seid, &pdr, &arrival.origin, octets, false)
+                        .unwrap_or_else(|drop| {
+                            self.drop_and_notify(now, *seid, &pdr, network.as_ref(), octets, drop)
+                        });
                 }
                 Err(why) => reason = why,
             }
@@ -80,31 +82,9 @@ impl SlowPath {
         Disposition::Dropped(reason)
     }
 
+    /// Applies the rules of a session to a packet that its PDR matches. `is_answered`: a request that the UPF answers in place of the
+    /// one that it is for. The rules apply as if it were forwarded, and the FAR transmits nothing.
     pub(crate) fn receive_matched(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        pdr: &Pdr,
-        origin: &PacketOrigin,
-        packet: &[u8],
-    ) -> Result<Disposition, DropWithError> {
-        self.apply_rules(now, seid, pdr, origin, packet, false)
-    }
-
-    /// The same for a request that the UPF answers in place of the one that it is for: the rules of the session apply as if it
-    /// were forwarded, and its FAR transmits nothing.
-    pub(crate) fn receive_answered(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        pdr: &Pdr,
-        origin: &PacketOrigin,
-        packet: &[u8],
-    ) -> Result<Disposition, DropWithError> {
-        self.apply_rules(now, seid, pdr, origin, packet, true)
-    }
-
-    fn apply_rules(
         &mut self,
         now: Time,
         seid: Seid,

@@ -39,10 +39,7 @@ impl SlowPath {
                 .as_ref()
                 .and_then(|(network, outside)| self.response_to_ue(now, seid, &pdr, network, outside));
             let origin = PacketOrigin { tunnel, extensions, ..PacketOrigin::default() };
-            let disposition = match answer {
-                Some(_) => self.receive_answered(now, seid, &pdr, &origin, bytes)?,
-                None => self.receive_matched(now, seid, &pdr, &origin, bytes)?,
-            };
+            let disposition = self.receive_matched(now, seid, &pdr, &origin, bytes, answer.is_some())?;
             if let Some((network, outside)) = &outside
                 && matches!(disposition, Disposition::Forwarded | Disposition::Consumed)
             {
@@ -199,9 +196,9 @@ impl SlowPath {
         match pdr.vlan_removal {
             Some(removal) => {
                 let inside = remove_tags(frame, removal)?;
-                self.receive_matched(now, seid, pdr, &PacketOrigin::default(), &inside)
+                self.receive_matched(now, seid, pdr, &PacketOrigin::default(), &inside, false)
             }
-            None => self.receive_matched(now, seid, pdr, &PacketOrigin::default(), frame.bytes),
+            None => self.receive_matched(now, seid, pdr, &PacketOrigin::default(), frame.bytes, false),
         }
     }
 
