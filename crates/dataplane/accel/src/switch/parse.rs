@@ -63,17 +63,21 @@ impl Fields {
             let stored = form(&place.form()).map(|(_, _)| self.form(place.form().name) as usize);
             let Some(at) = stored.unwrap_or(1).checked_sub(1) else { continue };
             let (ie, mut value) = (place.types().get(at).copied().unwrap_or(place.ie), Vec::new());
-            match &place.content {
+            let length = match &place.content {
                 Content::Value(_, forms) => {
                     for field in forms.get(at).copied().unwrap_or_default() {
                         let octets = self.get(field.name).to_be_bytes();
                         value.extend_from_slice(&octets[octets.len() - field.bits as usize / 8..]);
                     }
+                    value.len() as u16
                 }
-                Content::Group { members, .. } => self.put(members, &mut value),
-            }
+                Content::Group { length, members, .. } => {
+                    self.put(members, &mut value);
+                    self.get(length.name) as u16
+                }
+            };
             out.extend_from_slice(&ie.to_be_bytes());
-            out.extend_from_slice(&(value.len() as u16).to_be_bytes());
+            out.extend_from_slice(&length.to_be_bytes());
             out.append(&mut value);
         }
     }

@@ -5,18 +5,19 @@ use std::net::Ipv4Addr;
 use causeway_accel::switch::parse;
 use causeway_accel::{Class, Direction, Kind, fits};
 
-/// What both the switch's parser and the class take, they read as the same. True if they do take it.
+/// What the switch's parser takes is in its fields, so that no other message is the same to a switch. What the class takes, too, both
+/// read as the same. True if both take it.
 pub(crate) fn agree(datagram: &[u8]) -> bool {
     let Some(body) = datagram.get(16..) else { return false };
     let parsed = parse(body);
-    let Ok(request) = fits(&Class::PUBLISHED, datagram) else { return false };
     if parsed.is_misfit {
         return false;
     }
     let fields = &parsed.fields;
+    assert_eq!(fields.encode(), body, "the fields are the message");
+    let Ok(request) = fits(&Class::PUBLISHED, datagram) else { return false };
     let word = |name: &str| fields.get(name) as u32;
     let id = |high: &str, low: &str| word(high) << 16 | word(low);
-    assert_eq!(fields.encode(), body, "the fields are the message");
     let same = |Direction { pdr, far }: &Direction<'_>| {
         assert_eq!((fields.get("pdr_id"), id("pdr_far_high", "pdr_far")), (pdr.id.0.into(), pdr.far.0));
         assert_eq!((word("precedence"), id("far_high", "far_id")), (pdr.precedence.0, far.id.0));
