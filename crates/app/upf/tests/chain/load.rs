@@ -1,6 +1,6 @@
 //! An SMF with many sessions, at a rate, that repeats requests without a response and knows what was acknowledged.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -11,12 +11,12 @@ use causeway_pfcp::{
     ApplyAction, Cause, DestinationInterface, Message, SessionDeletionRequest, SessionModificationRequest,
     UpdateFar,
 };
-use causeway_types::{DualIp, FSeid, FarId, Seid};
+use causeway_types::{DualIp, FSeid, FarId, Seid, Teid};
 
 use crate::common::smf::{Smf, decode, leading};
-use crate::common::until;
+use crate::common::{Gnb, until};
 use crate::downlink;
-use crate::network::GNB;
+use crate::network::{GNB, Server};
 
 /// Sessions at a time, unless the environment says otherwise.
 const SESSIONS: u32 = 3000;
@@ -40,15 +40,32 @@ enum Step {
     Delete,
 }
 
+/// What the downlink of a session does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Downlink {
+    Buffers,
+    /// It forwards to this tunnel of the gNB.
+    Forwards(Teid),
+}
+
 struct Place {
     cp: Seid,
     ue: Ipv4Addr,
     /// The SEID of the session that was acknowledged, and not deleted.
     up: Option<Seid>,
+    /// What its downlink does since the last acknowledged modification.
+    downlink: Option<Downlink>,
     next: Step,
     /// Sessions whose deletion was acknowledged.
     deleted: Vec<Seid>,
     cycles: u32,
+}
+
+impl Place {
+    /// The tunnel of the next modification, which is another one each time.
+    fn tunnel(&self) -> Teid {
+        Teid::new(0x1_0000 + self.cycles).expect("a TEID")
+    }
 }
 
 struct Open {
@@ -65,8 +82,8 @@ pub(crate) struct Outcome {
     pub(crate) seconds: f64,
     /// The longest time between two responses.
     pub(crate) longest_pause: Duration,
-    /// The SEIDs of the sessions that must be there.
-    pub(crate) sessions: Vec<Seid>,
+    /// The sessions that must be there, and what a modification has made of their downlinks.
+    pub(crate) sessions: Vec<(Seid, Ipv4Addr, Option<Downlink>)>,
     /// Of those that must not.
     deleted: Vec<Seid>,
     smf: Ipv4Addr,
@@ -129,6 +146,7 @@ impl World {
             cp: Seid(0x1_0000 + u64::from(n)),
             ue: Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 45, 1, 0)) + n),
             up: None,
+            downlink: None,
             next: Step::Establish,
             deleted: Vec::new(),
             cycles: 0,
@@ -188,7 +206,7 @@ impl World {
             repeated: self.repeated,
             seconds: begin.elapsed().as_secs_f64(),
             longest_pause,
-            sessions: self.places.iter().filter_map(|place| place.up).collect(),
+            sessions: self.places.iter().filter_map(|it| Some((it.up?, it.ue, it.downlink))).collect(),
             deleted: self.places.iter().flat_map(of).collect(),
             smf: self.address,
             upf: self.upf,
@@ -206,7 +224,7 @@ impl World {
                 let message: Message<'_> = self.smf.request_for(cp, place.ue).into();
                 message.encode(Some(Seid(0)), self.sequence, &mut octets)
             }
-            Step::Forward => forward().encode(Some(seid), self.sequence, &mut octets),
+            Step::Forward => forward(place.tunnel()).encode(Some(seid), self.sequence, &mut octets),
             Step::Buffer => buffer().encode(Some(seid), self.sequence, &mut octets),
             Step::Delete => Message::from(SessionDeletionRequest::default()).encode(
                 Some(seid),
@@ -245,6 +263,11 @@ impl World {
             place.up,
             open.first.elapsed()
         );
+        place.downlink = match what {
+            Step::Forward => Some(Downlink::Forwards(place.tunnel())),
+            Step::Buffer => Some(Downlink::Buffers),
+            Step::Establish | Step::Delete => None,
+        };
         place.cycles += 1;
         place.next = match what {
             Step::Establish | Step::Buffer if !place.cycles.is_multiple_of(7) => Step::Forward,
@@ -269,8 +292,8 @@ impl World {
     }
 }
 
-fn forward() -> Message<'static> {
-    leading((FarId(2), DestinationInterface::Access), (downlink(), GNB), None).into()
+fn forward(tunnel: Teid) -> Message<'static> {
+    leading((FarId(2), DestinationInterface::Access), (tunnel, GNB), None).into()
 }
 
 fn buffer() -> Message<'static> {
@@ -279,22 +302,62 @@ fn buffer() -> Message<'static> {
 }
 
 impl Outcome {
-    /// Asks the UPF for each session.
-    pub(crate) fn check(&self) {
+    /// Asks the UPF for each session, after packets to each have shown its downlink as the last acknowledged modification left it.
+    pub(crate) fn check(&self, gnb: &Gnb, server: &Server) {
+        self.check_downlinks(gnb, server);
         let mut smf = Smf::new(self.smf.into(), self.upf);
-        let mut cause = |seid: Seid| match decode(&smf.request(forward(), Some(seid))).1 {
+        let mut cause = |seid: Seid| match decode(&smf.request(forward(downlink()), Some(seid))).1 {
             Message::SessionModificationResponse(response) => response.cause,
             other => panic!("{other:?}"),
         };
-        for seid in &self.sessions {
+        let mut there = HashSet::new();
+        for (seid, ..) in &self.sessions {
             assert!(cause(*seid).is_accepted(), "session {seid} was acknowledged, and is lost");
+            there.insert(seid);
         }
-        for seid in self.deleted.iter().filter(|seid| !self.sessions.contains(seid)) {
+        for seid in self.deleted.iter().filter(|seid| !there.contains(seid)) {
             assert_eq!(
                 cause(*seid),
                 Cause::SessionContextNotFound,
                 "session {seid} was deleted, and is there"
             );
         }
+    }
+
+    /// Packets to the UEs of sessions that forward arrive in the tunnel of the last acknowledged modification; those to UEs of sessions that
+    /// buffer do not, though sent before.
+    fn check_downlinks(&self, gnb: &Gnb, server: &Server) {
+        let (mut forward, mut buffered) = (0, HashSet::new());
+        for (seid, ue, downlink) in &self.sessions {
+            // The last octets say which session the packet is to.
+            let mark = seid.0.to_be_bytes();
+            let arrivals = || {
+                let arrived = gnb.receive_waiting().into_iter();
+                arrived.map(|octets| (octets[4..8].to_vec(), octets[octets.len() - 8..].to_vec()))
+            };
+            match downlink {
+                None => {}
+                Some(Downlink::Buffers) => {
+                    server.send(*ue, &mark);
+                    buffered.insert(mark.to_vec());
+                }
+                Some(Downlink::Forwards(tunnel)) => {
+                    forward += 1;
+                    until("a packet to a session that forwards", || {
+                        server.send(*ue, &mark);
+                        let mut is_there = false;
+                        for (teid, of) in arrivals() {
+                            assert!(!buffered.contains(&of), "a session that buffers has forwarded");
+                            if of == mark {
+                                assert_eq!(teid, tunnel.value().to_be_bytes(), "session {seid}");
+                                is_there = true;
+                            }
+                        }
+                        is_there
+                    });
+                }
+            }
+        }
+        assert!(forward > 0 && !buffered.is_empty(), "{forward} forward, {} buffer", buffered.len());
     }
 }

@@ -75,7 +75,8 @@ fn a_session_outlives_the_primary() {
 //         members are killed at random, each when the chain is complete; the primary while the standby is cut off for a moment. Beside them a session that
 //         nothing changes, with packets.
 // Output: after each kill some thousand requests more are answered, each within the patience of a test, and packets of that session pass in both directions; each
-//         session whose establishment was accepted and whose deletion was not is there in the end, and no other.
+//         session whose establishment was accepted and whose deletion was not is there in the end, with the downlink of its last acknowledged
+//         modification, and no other.
 #[test]
 fn no_acknowledged_session_is_lost() {
     in_namespace("no_acknowledged_session_is_lost", || {
@@ -119,7 +120,7 @@ fn no_acknowledged_session_is_lost() {
             outcome.sessions.len()
         );
         assert!(outcome.longest_pause < common::PATIENCE);
-        outcome.check();
+        outcome.check(&gnb, &server);
         traffic_passes(&gnb, &server, session.uplink.teid);
     });
 }
@@ -155,7 +156,7 @@ fn many_sessions_are_taken_over_at_once() {
         {
             eprintln!("{}", said(what).expect(what));
         }
-        outcome.check();
+        outcome.check(&gnb, &server);
     });
 }
 

@@ -337,6 +337,11 @@ impl Server {
         }
     }
 
+    /// Sends a datagram to a UE.
+    pub(crate) fn send(&self, ue: Ipv4Addr, payload: &[u8]) {
+        let _ = self.socket.send_to(payload, (ue, 2000));
+    }
+
     /// Octets of all IP packets that have arrived, with their headers.
     pub(crate) fn received(&self) -> u64 {
         let mut buffer = [0; 1500];
