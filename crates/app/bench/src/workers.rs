@@ -3,6 +3,7 @@
 //! As in `pipeline`, packets are created while the clock is stopped, and the figures are CPU time of each worker. Workers share
 //! caches and memory bandwidth. They share no flow entry and no counter, so any extra cost of a packet comes from the memory.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -124,9 +125,8 @@ impl Setting<'_> {
                     scope.spawn(move || self.work(number, *core, lane, meeting))
                 })
                 .collect();
-            let ended = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let ended =
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
             ended.collect::<Result<(), _>>()
         })?;
         self.report(&lanes, report);
@@ -147,7 +147,7 @@ impl Setting<'_> {
         StepwisePipeline::new(&options, &vec![Direction::Both; self.counts.len()], progress)
     }
 
-    /// The loop of one worker. All workers synchronize before and after each slice, idle ones included.
+    /// The loop of one worker.
     fn work(
         &self,
         number: usize,
@@ -155,17 +155,16 @@ impl Setting<'_> {
         lane: &mut StepwisePipeline,
         meeting: &Barrier,
     ) -> Result<(), BenchError> {
-        let mut result = kit::pin(core);
+        let pinned = kit::pin(core);
         let rounds = Duration::from_millis(self.options.time).as_nanos().div_ceil(SLICE.as_nanos());
-        for round in 1..=u32::try_from(rounds).unwrap_or(u32::MAX) {
-            for (row, workers) in self.counts.iter().enumerate() {
-                meeting.wait();
-                while number < *workers && result.is_ok() && lane.used(row) < SLICE * round {
-                    result = lane.step(row);
-                }
+        let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+        in_step(meeting, rounds, self.counts.len(), pinned, |round, row| {
+            let is_busy = self.counts.get(row).is_some_and(|workers| number < *workers);
+            while is_busy && lane.used(row) < SLICE * round {
+                lane.step(row)?;
             }
-        }
-        result
+            Ok(())
+        })
     }
 
     fn report(&self, lanes: &[StepwisePipeline], report: &mut Report) {
@@ -187,5 +186,60 @@ impl Setting<'_> {
                 Cell::Count(lost),
             ]);
         }
+    }
+}
+
+/// Takes a slice of each row in each round, from 1 on. All workers synchronize before each slice, also those that are idle or
+/// have failed: the others wait for them.
+fn in_step(
+    meeting: &Barrier,
+    rounds: u32,
+    rows: usize,
+    begun: Result<(), BenchError>,
+    mut slice: impl FnMut(u32, usize) -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
+    let mut done = Ok(begun);
+    for round in 1..=rounds {
+        for row in 0..rows {
+            meeting.wait();
+            if let Ok(Ok(())) = done {
+                done = catch_unwind(AssertUnwindSafe(|| slice(round, row)));
+            }
+        }
+    }
+    done.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  two workers with two rounds of two rows; the second slice of one of them panics, or fails.
+    // Output: the other takes all its slices; the panic, or the failure, comes at the end instead of an endless wait.
+    #[test]
+    fn a_worker_that_fails_lets_the_others_end() {
+        let run =
+            |fails: fn() -> Result<(), BenchError>| {
+                let meeting = Barrier::new(2);
+                std::thread::scope(|scope| {
+                    let failing =
+                        scope.spawn(|| {
+                            in_step(&meeting, 2, 2, Ok(()), |round, row| {
+                                if (round, row) == (1, 1) { fails() } else { Ok(()) }
+                            })
+                        });
+                    let mut slices = Vec::new();
+                    let whole = in_step(&meeting, 2, 2, Ok(()), |round, row| {
+                        slices.push((round, row));
+                        Ok(())
+                    });
+                    assert!(whole.is_ok() && slices == [(1, 0), (1, 1), (2, 0), (2, 1)], "{slices:?}");
+                    failing.join()
+                })
+            };
+        let panic = run(|| panic!("no packet")).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"no packet"));
+        let error = run(|| Err(BenchError::NotForwarded { sent: 1, forwarded: 0 })).unwrap().unwrap_err();
+        assert!(matches!(error, BenchError::NotForwarded { sent: 1, .. }), "{error}");
     }
 }
