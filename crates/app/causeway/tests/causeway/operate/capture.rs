@@ -34,7 +34,11 @@ impl Gnb {
 
     /// The same from another source address.
     fn message_from(of: &Operated, source: Ipv4Addr) -> Vec<u8> {
-        let user = udp(source, [203, 0, 113, 1].into(), 2, b"captured");
+        Self::message_with(of, source, b"captured")
+    }
+
+    fn message_with(of: &Operated, source: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
+        let user = udp(source, [203, 0, 113, 1].into(), 2, payload);
         let teid = of.sessions[0].uplink.teid;
         let header = prefix::uplink(teid, Qfi::new(9).unwrap(), user.len()).unwrap();
         [&header[..], &user].concat()
@@ -51,11 +55,20 @@ impl Gnb {
         self.0.send_to(&Self::message_from(of, [10, 45, 7, 7].into()), (of.at, PORT)).unwrap();
     }
 
+    /// Sends so many packets of the UE with 1,300 octets more.
+    fn send_large(&self, of: &Operated, count: usize) {
+        let payload = [&[0; 1300][..], b"captured"].concat();
+        self.send_messages(of, &Self::message_with(of, ue(0), &payload), count);
+    }
+
     /// Sends so many packets of the UE.
     pub(super) fn send(&self, of: &Operated, count: usize) {
-        let message = Self::message(of);
+        self.send_messages(of, &Self::message(of), count);
+    }
+
+    fn send_messages(&self, of: &Operated, message: &[u8], count: usize) {
         for _ in 0..count {
-            self.0.send_to(&message, (of.at, PORT)).unwrap();
+            self.0.send_to(message, (of.at, PORT)).unwrap();
         }
     }
 }
@@ -236,29 +249,34 @@ fn a_file_without_space_is_whole() {
     assert!(packets > 0 && octets.len() <= 4000, "{packets} packets in {} octets", octets.len());
 }
 
-// Input:  more packets in one go than a thread observes, under a capture of 500 packets of their session; again while the thread is slower than that
-// rate, as on a busy machine.
-// Output: what is not in the file is counted, in the file and in words.
+// Input:  a flood of large packets under a capture of 6,000 packets of their session, whose client is stopped until the UPF has received 4,000.
+// Output: what is not in the file is counted, in the file and in words: packets beyond the rate that a fast thread observes, and
+//         those that did not fit into the queue of the stopped client, where a busy machine slows the thread down.
 #[test]
-fn packets_beyond_the_rate_are_counted() {
+fn packets_that_are_not_captured_are_counted() {
     let of = Operated::with_sessions(1);
     let (own, file, gnb) = (ue(0).to_string(), path(&of, "flood"), Gnb::new());
+    let (mut child, said) = start(&of, &[&own, "-w", file.to_str().unwrap(), "-c", "6000"]);
+    signal(&child, "STOP");
     let begin = Instant::now();
-    loop {
-        let (mut child, said) = start(&of, &[&own, "-w", file.to_str().unwrap(), "-c", "500"]);
-        while child.try_wait().unwrap().is_none() {
-            assert!(begin.elapsed() < PATIENCE, "the capture does not end");
-            gnb.send(&of, 1000);
-        }
-        let (code, text) = end(child, said);
-        let (_, packets, missing) = contents(&fs::read(&file).unwrap());
-        assert!(code == Some(0) && packets.len() == 500, "{text}");
-        if missing > 0 {
-            assert!(text.contains("\nnot captured: beyond the rate that a packet thread observes"), "{text}");
-            return;
-        }
-        assert!(begin.elapsed() < PATIENCE, "nothing is beyond the rate: {text}");
+    let flood = || {
+        assert!(begin.elapsed() < PATIENCE, "the capture does not end");
+        gnb.send_large(&of, 500);
+    };
+    let received = || of.json(&["status"])["received_packets"].as_u64().unwrap();
+    while received() < 4000 {
+        flood();
     }
+    signal(&child, "CONT");
+    while child.try_wait().unwrap().is_none() {
+        flood();
+    }
+    let (code, text) = end(child, said);
+    let (_, packets, missing) = contents(&fs::read(&file).unwrap());
+    assert!(code == Some(0) && packets.len() == 6000 && missing > 0, "{missing}: {text}");
+    let counted = format!("\n6000 packets written to {} {missing} packets not captured\n", file.display());
+    assert!(text.replace(',', "").contains(&counted), "{missing}: {text}");
+    assert!(text.contains("\nnot captured: beyond the rate that a packet thread observes"), "{text}");
 }
 
 // Input:  a full disk, a folder that is not there, an unknown UE over a file that is there, no file, and bounds that are none.
