@@ -10,13 +10,12 @@ use causeway_packet::{Ipv4, Udp};
 use causeway_types::{Qfi, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Classes, Config};
-use causeway_upf::management::views::SwitchView;
 
 use super::firewall::reload;
-use super::{GNB, GNB_TEID, N3, N6, Served, Switch, configuration, frame, in_tunnel};
+use super::{GNB, GNB_TEID, N3, N6, Served, Switch, configuration, event, frame, in_tunnel, start};
 use crate::application_classes::{GAME, ON_SWITCH, OTHER, model};
 use crate::common::smf::{Session, Smf};
-use crate::common::{PATIENCE, SERVER, UE, fetch, loopback, packet};
+use crate::common::{PATIENCE, SERVER, UE, packet};
 use crate::log_lines::{LOG, says};
 
 /// An SMF, a gNB and a session with a PDR of the class `game`, at a switch behind P4Runtime.
@@ -43,9 +42,7 @@ impl Player {
         config.upf.switch.p4info = Some(p4info);
         config.upf.traffic.classes.model = Some(path);
         config.upf.traffic.classes.load().unwrap();
-        let daemon = Daemon::start(&config).unwrap();
-        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-        smf.associate();
+        let (daemon, mut smf) = start(&config);
         let qfis = (Qfi::new(OTHER), Qfi::new(GAME).unwrap());
         let teid = Teid::new(GNB_TEID).unwrap();
         let session = smf.establish_detecting(UE, teid, GNB, "game", qfis);
@@ -95,9 +92,7 @@ impl Player {
     }
 
     fn event(&self, name: &str) -> u64 {
-        let view: SwitchView = serde_json::from_str(&fetch(&self.daemon, "/api/v1/switch").1).unwrap();
-        let events = view.switch.expect("there is a switch").events;
-        events.iter().find(|event| event.name == name).unwrap().count
+        event(&self.daemon, name)
     }
 }
 

@@ -9,10 +9,10 @@ use causeway_upf::config::{Config, Session};
 use super::firewall::{OTHER, drops, passes, with};
 use super::{
     GNB, GNB_TEID, N3, N6, N6_ROUTER, QFI, Served, Switch, carry_and_buffer, entries, frame, from_ue,
-    in_tunnel, of_profile, out_of_tunnel, to_ue,
+    in_tunnel, of_profile, out_of_tunnel, start, to_ue,
 };
 use crate::common::smf::{self, Smf};
-use crate::common::{PATIENCE, SERVER, UE, loopback, one_hop_on, until};
+use crate::common::{PATIENCE, SERVER, UE, one_hop_on, until};
 
 /// The entries of the tables of sessions by number, and of those of rules with an entry of their own.
 const TABLES: [&str; 6] = [
@@ -43,13 +43,6 @@ fn by_number(daemon: &Daemon, smf: &mut Smf, fits: impl Fn(Teid) -> bool) -> smf
         smf.delete(session).unwrap();
         assert!(start.elapsed() < PATIENCE, "no session has entries by number");
     }
-}
-
-fn start(config: &Config) -> (Daemon, Smf) {
-    let daemon = Daemon::start(config).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
-    (daemon, smf)
 }
 
 // Input:  profile `direct` over P4Runtime with a pool of IPv4 UEs; an idle UE, with packets both ways; its session ends, and others of

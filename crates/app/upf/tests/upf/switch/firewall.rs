@@ -7,9 +7,8 @@ use causeway_types::Teid;
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, Overrides, Upf};
 
-use super::{N3, N6, QFI, Served, Switch, frame, from_ue, in_tunnel, of_profile, to_ue};
-use crate::common::smf::Smf;
-use crate::common::{PATIENCE, SERVER, UE, loopback, metric, one_hop_on, packet, until};
+use super::{N3, N6, QFI, Served, Switch, frame, from_ue, in_tunnel, of_profile, start, to_ue};
+use crate::common::{PATIENCE, SERVER, UE, metric, one_hop_on, packet, until};
 
 /// A server that firewalls may deny.
 pub(super) const OTHER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 66);
@@ -53,10 +52,8 @@ pub(super) fn passes(switch: &mut Served, teid: Teid, to: Ipv4Addr) -> bool {
 fn the_firewall_of_a_switch_follows_reloads() {
     let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
     let config = of_profile(&switch, "hip4-vxlan.bmv2.txtpb");
-    let start = with(&config.upf, "    rules: |\n      deny in ip from any to 198.51.100.66\n");
-    let daemon = Daemon::start(&Config { upf: start, ..config.clone() }).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let first = with(&config.upf, "    rules: |\n      deny in ip from any to 198.51.100.66\n");
+    let (daemon, mut smf) = start(&Config { upf: first, ..config.clone() });
     let session = smf.establish_flow(UE, QFI);
     let teid = session.uplink.teid;
     assert!(!passes(&mut switch, teid, OTHER));

@@ -7,12 +7,12 @@ use causeway_p4runtime::server::{ModelSwitch, Options};
 use causeway_types::Teid;
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, FlowRate};
-use causeway_upf::management::views::{HeavyHittersView, SwitchView};
+use causeway_upf::management::views::HeavyHittersView;
 
 use super::firewall::reload;
-use super::{GNB, GNB_TEID, N3, Served, Switch, from_ue, in_tunnel, of_profile};
+use super::{GNB, GNB_TEID, N3, Served, Switch, event, from_ue, in_tunnel, of_profile, start, state};
 use crate::common::smf::{Session, Smf};
-use crate::common::{PATIENCE, fetch, loopback};
+use crate::common::{PATIENCE, fetch, until};
 
 /// A UE with a session at a switch behind P4Runtime that finds heavy hitters.
 struct Sender {
@@ -28,9 +28,10 @@ impl Sender {
         let switch = Served::serving(ModelSwitch::new(Options::default()), "127.0.0.1:0".parse().unwrap());
         let mut config = of_profile(&switch, p4info);
         config.upf.traffic.heavy_hitters.threshold = Some(FlowRate(Threshold::PacketsPerSecond(50)));
-        let daemon = Daemon::start(&config).unwrap();
-        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-        smf.associate();
+        let (daemon, mut smf) = start(&config);
+        // A session waits for the rows of the search, which are thousands.
+        let wanted = || state(&daemon).tables.iter().map(|table| table.entries).sum();
+        until("the switch has the rows of the search", || switch.switch.entries() >= wanted());
         let session = smf.establish_forwarding(crate::common::UE, Teid::new(GNB_TEID).unwrap(), GNB);
         Self { switch, daemon, config, smf, session }
     }
@@ -61,9 +62,7 @@ impl Sender {
     }
 
     fn found_by_reading(&self) -> u64 {
-        let view: SwitchView = serde_json::from_str(&fetch(&self.daemon, "/api/v1/switch").1).unwrap();
-        let events = view.switch.expect("there is a switch").events;
-        events.iter().find(|event| event.name == "heavy_hitters_found_by_reading").unwrap().count
+        event(&self.daemon, "heavy_hitters_found_by_reading")
     }
 }
 

@@ -26,11 +26,11 @@ use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
 use causeway_types::{IpNet, MacAddr, Qfi, Span, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Capture, Config, DataPlane, P4Switch, RouteOf, SwitchRoute};
-use causeway_upf::management::views::SwitchView;
+use causeway_upf::management::views::{SwitchStateView, SwitchView};
 use tokio::net::TcpListener;
 
 use crate::common::smf::Smf;
-use crate::common::{PATIENCE, SERVER, UE, config, fetch, loopback, metric, one_hop_on, packet};
+use crate::common::{PATIENCE, SERVER, UE, config, fetch, loopback, metric, one_hop_on, packet, until};
 
 /// N3 of the switch. Nobody here has that address.
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -139,11 +139,30 @@ fn of_profile(switch: &Served, p4info: &str) -> Config {
     config
 }
 
+/// A daemon whose switch has all its entries, and its SMF. A daemon that has waited for its switch for two seconds refuses
+/// sessions, and a busy machine takes longer to load a program.
+fn start(config: &Config) -> (Daemon, Smf) {
+    let daemon = Daemon::start(config).unwrap();
+    until("the switch is filled", || event(&daemon, "reconciliations") > 0 && !state(&daemon).is_reconciling);
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    (daemon, smf)
+}
+
+/// The state of the switch, as the daemon shows it.
+fn state(daemon: &Daemon) -> SwitchStateView {
+    let view: SwitchView = serde_json::from_str(&fetch(daemon, "/api/v1/switch").1).unwrap();
+    view.switch.expect("there is a switch")
+}
+
+/// How often this has happened at the switch since the start.
+fn event(daemon: &Daemon, name: &str) -> u64 {
+    state(daemon).events.iter().find(|event| event.name == name).unwrap().count
+}
+
 /// The entries of a table, as the daemon shows them.
 fn entries(daemon: &Daemon, name: &str) -> Option<usize> {
-    let view: SwitchView = serde_json::from_str(&fetch(daemon, "/api/v1/switch").1).unwrap();
-    let state = view.switch.expect("there is a switch");
-    state.tables.iter().find(|table| table.name == name).map(|table| table.entries)
+    state(daemon).tables.iter().find(|table| table.name == name).map(|table| table.entries)
 }
 
 fn frame(packet: &[u8]) -> Vec<u8> {
@@ -204,9 +223,7 @@ fn carry_and_buffer(switch: &mut dyn Switch, smf: &mut Smf) -> Option<(u64, u64)
 #[test]
 fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
     let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
-    let daemon = Daemon::start(&configuration(&switch)).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let (_daemon, mut smf) = start(&configuration(&switch));
     assert_eq!(carry_and_buffer(&mut switch, &mut smf), Some((100, 400)));
 }
 
@@ -218,17 +235,14 @@ fn packets_of_a_switch_are_not_shown_and_its_tables_are() {
     let switch = Served::at("127.0.0.1:0".parse().unwrap());
     let mut config = configuration(&switch);
     config.upf.management.capture = Capture::Everyone;
-    let daemon = Daemon::start(&config).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let (daemon, mut smf) = start(&config);
     let session = smf.establish_flow(UE, QFI);
     for page in ["capture", "trace"] {
         let (head, body) = fetch(&daemon, &format!("/api/v1/sessions/{:#x}/{page}", session.up_seid.0));
         assert!(head.starts_with("HTTP/1.1 501 "), "{head}");
         assert!(body.contains(&format!("P4 switch at {}", switch.address)), "{body}");
     }
-    let view: SwitchView = serde_json::from_str(&fetch(&daemon, "/api/v1/switch").1).unwrap();
-    let state = view.switch.expect("there is a switch");
+    let state = state(&daemon);
     assert_eq!(
         (state.profile.as_str(), state.sessions, state.address),
         ("hip4", 1, Some(switch.address.to_string()))
@@ -249,9 +263,7 @@ fn packets_of_a_switch_are_not_shown_and_its_tables_are() {
 #[test]
 fn many_plans_are_in_flight_at_once() {
     let switch = Served::at("127.0.0.1:0".parse().unwrap());
-    let daemon = Daemon::start(&configuration(&switch)).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let (_daemon, mut smf) = start(&configuration(&switch));
     let ues: Vec<Ipv4Addr> = (2..102).map(|host| Ipv4Addr::new(10, 45, 2, host)).collect();
     assert_eq!(smf.establish_all(&ues), 100);
 }
@@ -261,9 +273,7 @@ fn many_plans_are_in_flight_at_once() {
 #[test]
 fn more_ues_than_rows_of_the_source_guard() {
     let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
-    let daemon = Daemon::start(&configuration(&switch)).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let (daemon, mut smf) = start(&configuration(&switch));
     let ues: Vec<Ipv4Addr> = (2..202).map(|host| Ipv4Addr::new(10, 45, 1, host)).collect();
     let tunnels: Vec<Teid> = ues.iter().map(|ue| smf.establish_flow(*ue, QFI).uplink.teid).collect();
     for (ue, teid) in ues.iter().zip(&tunnels) {
@@ -285,9 +295,7 @@ fn more_ues_than_rows_of_the_source_guard() {
 #[test]
 fn a_ue_does_not_reach_the_upf_over_a_switch() {
     let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
-    let daemon = Daemon::start(&configuration(&switch)).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let (daemon, mut smf) = start(&configuration(&switch));
     let teid = smf.establish_flow(UE, QFI).uplink.teid;
     for to in [UPF, Ipv4Addr::LOCALHOST] {
         switch.put(N3, &in_tunnel(teid, &packet(UE, to, b"for the UPF")));
@@ -309,9 +317,7 @@ fn a_ue_does_not_reach_the_upf_over_a_switch() {
 fn a_switch_that_restarts_gets_its_sessions_back() {
     let mut switch = Served::at("127.0.0.1:0".parse().unwrap());
     let address = switch.address;
-    let daemon = Daemon::start(&configuration(&switch)).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let (_daemon, mut smf) = start(&configuration(&switch));
     let session = smf.establish_flow(UE, QFI);
     switch.switch.receive(N3, &in_tunnel(session.uplink.teid, &from_ue(1)));
     assert_eq!(switch.next().0, N6);

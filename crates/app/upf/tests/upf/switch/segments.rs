@@ -13,7 +13,7 @@ use causeway_upf::management::views::PlacementView;
 use super::in_front::{self, Cables, hybrid};
 use super::{
     GNB, GNB_TEID, N3, N3_ROUTER, N6, N6_ROUTER, QFI, Served, Switch, UPF, configuration, entries, frame,
-    in_tunnel, route,
+    in_tunnel, route, start,
 };
 use crate::common::namespace::{in_namespace, ip};
 use crate::common::smf::{self, Smf};
@@ -118,9 +118,7 @@ fn tunnel(tenant: usize) -> Teid {
 impl World {
     /// Sessions whose UEs are idle.
     fn idle(switch: Served, config: &Config) -> Self {
-        let daemon = Daemon::start(config).unwrap();
-        let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-        smf.associate();
+        let (daemon, mut smf) = start(config);
         let sessions = TENANTS.map(|(name, _)| smf.establish_flow_in(UE, name, QFI)).into();
         Self { switch, daemon, smf, sessions }
     }
@@ -340,9 +338,7 @@ fn another_configuration_replaces_the_segments() {
     config.upf.session.remove(0);
     config.upf.vxlan[0] =
         VxlanSegment { vni: "9".parse().unwrap(), next_hop: router(9), ..segment("tenant-b", 9) };
-    let daemon = Daemon::start(&config).unwrap();
-    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
-    smf.associate();
+    let (daemon, mut smf) = start(&config);
     let session = smf.establish_flow_in(UE, "tenant-b", QFI);
     smf.forward(session, tunnel(1), GNB);
     let mut switch = switch;
