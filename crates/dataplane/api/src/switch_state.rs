@@ -7,8 +7,8 @@ use crate::NamedCounter;
 pub struct SwitchState {
     /// The profile of the P4 program, such as `hip4`.
     pub profile: &'static str,
-    /// All tables are being compared with what they should have, after the switch was connected or has restarted. Changes of
-    /// sessions wait.
+    /// All tables are being compared with what they should have, after the switch was connected or has restarted, or the switch is
+    /// not connected. Changes of sessions wait.
     pub is_reconciling: bool,
     /// Sessions on the switch.
     pub sessions: usize,

@@ -564,7 +564,9 @@ impl<D: SwitchDriver, F: Front<D>> Dataplane for Hybrid<D, F> {
     }
 
     fn switch_state(&self) -> Option<causeway_dataplane::SwitchState> {
-        Some(self.switch.state())
+        let state = self.switch.state();
+        let is_reconciling = state.is_reconciling || self.plans.is_away();
+        Some(causeway_dataplane::SwitchState { is_reconciling, ..state })
     }
 
     fn switch_events(&self) -> Vec<NamedCounter> {

@@ -201,7 +201,8 @@ impl Dataplane for RemoteSwitch {
     }
 
     fn switch_state(&self) -> Option<SwitchState> {
-        Some(self.switch.state())
+        let state = self.switch.state();
+        Some(SwitchState { is_reconciling: state.is_reconciling || self.plans.is_away(), ..state })
     }
 
     fn switch_events(&self) -> Vec<NamedCounter> {

@@ -339,7 +339,7 @@ fn a_switch_that_restarts_gets_its_sessions_back() {
 }
 
 // Input:  no switch at the address; then there is one.
-// Output: the session is refused, and nothing of it stays; later it is accepted.
+// Output: the session is refused, and nothing of it stays, and the state of the switch says that changes wait; later it is accepted.
 #[test]
 fn a_session_is_refused_while_there_is_no_switch() {
     let gone = Served::at("127.0.0.1:0".parse().unwrap());
@@ -349,6 +349,7 @@ fn a_session_is_refused_while_there_is_no_switch() {
     let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
     smf.associate();
     assert!(!smf.try_establish(UE).is_accepted());
+    assert!(state(&daemon).is_reconciling);
     let _switch = Served::at(address);
     let start = Instant::now();
     while !smf.try_establish(UE).is_accepted() {
