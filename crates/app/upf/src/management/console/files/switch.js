@@ -63,7 +63,7 @@ export function render(main, _, signal) {
     const facts = [
       ['Program', `profile ${found.profile}`],
       ['Switch', found.address ?? 'a model in the process of the UPF'],
-      ['State', found.is_reconciling ? state('warn', 'tables are being compared, changes wait') : state('good', 'in step with the UPF')],
+      ['State', found.is_reconciling ? state('warn', 'not connected, or its tables are being compared: changes wait') : state('good', 'in step with the UPF')],
       ['Sessions', `${things(found.sessions, 'session')}, ${things(found.rule_numbers, 'rule number')}, ${things(found.changes, 'change')} in progress`],
       ['Pendulum', `${things(found.swaps, 'swap')} of partitions; ${things(found.swap_waits, 'change')} had to wait for one`],
     ];
