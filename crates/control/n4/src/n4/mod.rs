@@ -204,9 +204,11 @@ impl N4 {
                     MessageType::SessionEstablishmentRequest => {
                         self.session_request(now, number, key, header, &body);
                     }
-                    _ => self.turn(number).decide_modification(now, key, header, &body),
+                    _ => {
+                        self.turn(number).decide_modification(now, key, header, &body);
+                        header.seid.into_iter().for_each(|seid| self.turn(number).start_next(now, seid));
+                    }
                 }
-                header.seid.into_iter().for_each(|seid| self.turn(number).start_next(now, seid));
                 self.order_outputs();
             }
         }

@@ -63,6 +63,7 @@ impl N4 {
     }
 
     fn drop_remaining_messages(&mut self, from: SocketAddr) {
+        self.order_outputs();
         self.first.out.received(None, MessageResult::Unexpected);
         self.first.out.notice(Notice::Discarded { from, reason: DiscardReason::Bundled });
     }
@@ -223,6 +224,7 @@ impl N4 {
                 self.node.associations.leave_out(association, left_out, &mut self.first.out);
                 let report = (session, association, number);
                 if self.turn(part).report_answered(now, from.ip(), report, &it) {
+                    self.order_outputs();
                     self.node.associations.leave_policy_out(association, &mut self.first.out);
                     self.turn(part).send_reports(now, session);
                 }

@@ -59,9 +59,11 @@ impl Part {
         !self.undecided.is_empty()
     }
 
-    /// One for this session does.
+    /// One for this session does. The SEID of an establishment, if it has one, is that of no session.
     pub(super) fn has_undecided(&self, session: Seid) -> bool {
-        self.undecided.iter().any(|request| request.header.seid == Some(session))
+        self.undecided.iter().any(|QueuedRequest { key, header, .. }| {
+            key.message != MessageType::SessionEstablishmentRequest && header.seid == Some(session)
+        })
     }
 }
 

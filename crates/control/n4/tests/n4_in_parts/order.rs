@@ -1,11 +1,12 @@
 //! The order of what concerns several parts.
 
+use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::Seid;
 
 use crate::alone::with_follow_on;
 use crate::fixture::{Pace, Smf, TestN4, activation};
-use crate::numbers::parts;
+use crate::numbers::{part_of, parts};
 use crate::requests::{USUAL, Ue, Wanted, new_in};
 
 /// All parts together handle the result of the oldest plan.
@@ -78,4 +79,19 @@ fn a_bundle_is_answered_in_order() {
     n4.deliver(smf.addr, &with_follow_on(&messages));
     let numbers: Vec<_> = (0..count).map(|_| n4.next(smf.addr).header.sequence).collect();
     assert_eq!(numbers, (first..first + count as u32).collect::<Vec<_>>());
+}
+
+// Input:  an unassociated peer sends two modifications in one datagram, the first about a session that a part would have.
+// Output: the notice of the refusal comes before that of what is discarded behind it.
+#[test]
+fn what_is_discarded_comes_behind_what_was_refused() {
+    for part in parts() {
+        let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
+        let seid = (1..).map(|half: u64| Seid(half << 32 | half)).find(|seid| part_of(*seid) == part);
+        let messages = [(); 2].map(|()| smf.request(seid, activation(1)));
+        n4.deliver(smf.addr, &with_follow_on(&messages));
+        let is_refusal: Vec<_> =
+            n4.notices.iter().map(|notice| matches!(notice, Notice::Refused { .. })).collect();
+        assert_eq!(is_refusal, [true, false], "part {part}: {:?}", n4.notices);
+    }
 }

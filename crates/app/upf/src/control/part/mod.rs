@@ -263,7 +263,8 @@ impl ControlPart {
         }
     }
 
-    /// Handles a datagram that arrived at this time. What another part handles is left to it, and the rest to the control thread.
+    /// Handles a datagram that arrived at this time. One that begins with a message for another part is left to that, and the rest of one
+    /// that the part has begun to the control thread: it does not go back and forth.
     fn datagram(
         &mut self,
         node: &Node,
@@ -276,7 +277,8 @@ impl ControlPart {
         self.handled += u64::from(rest.len() < datagram.len());
         if !rest.is_empty() || datagram.is_empty() {
             let left = (at, from, source, rest.to_vec());
-            match self.n4.part_of(rest).filter(|part| *part != self.number) {
+            let is_begun = rest.len() < datagram.len();
+            match self.n4.part_of(rest).filter(|part| *part != self.number && !is_begun) {
                 Some(part) => self.for_others.push((part, left)),
                 None => self.left.datagrams.push_back(left),
             }

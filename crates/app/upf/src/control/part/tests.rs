@@ -10,7 +10,8 @@ use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints};
 use causeway_n4::{Config, N4};
 use causeway_pfcp::testing::{uplink_far, uplink_pdr};
 use causeway_pfcp::{
-    AssociationSetupRequest, Message, NodeId, RecoveryTimeStamp, SessionEstablishmentRequest,
+    AssociationSetupRequest, Message, NodeId, RecoveryTimeStamp, SessionDeletionRequest,
+    SessionEstablishmentRequest,
 };
 use causeway_ports::udp::pfcp_socket_of_new;
 use causeway_slowpath::Limits;
@@ -79,4 +80,40 @@ fn establishment((cp_seid, sequence): (u64, u32)) -> Received {
     let cp = FSeid { seid: Seid(cp_seid), addr: SMF.ip().into() };
     let request = SessionEstablishmentRequest::new(NodeId::Ip(SMF.ip()), cp, [pdr], [uplink_far()]);
     (NOW, SMF, LocalSource::Socket(0), octets(request.into(), Some(Seid(0)), sequence))
+}
+
+/// Deletions of sessions that this part would have, in one datagram; nobody has the sessions.
+fn deletions(of: &ControlPart, parts: &[usize]) -> Vec<u8> {
+    let delete = |part: usize, sequence: u32| {
+        let request = |seid| octets(SessionDeletionRequest::default().into(), Some(Seid(seid)), sequence);
+        (1..1_u64 << 32).map(|half| request(half << 32 | half)).find(|it| of.n4.part_of(it) == Some(part))
+    };
+    let mut all = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let mut message = delete(*part, 10 + at as u32).expect("a SEID of this part");
+        // Another one follows.
+        message[0] |= if at + 1 == parts.len() { 0 } else { 4 };
+        all.extend(message);
+    }
+    all
+}
+
+// Input:  to the first of two parts, a datagram of messages for both in turn; one of messages for the other part alone.
+// Output: the first message is answered, and the control thread gets all others, in one piece; the other part gets the second datagram.
+#[test]
+fn a_datagram_does_not_go_back_and_forth() {
+    let FirstPart { mut part, node, .. } = FirstPart::new();
+    let mut handle = |octets: &[u8]| {
+        part.datagram(&node, (NOW, NOW), (SMF, LocalSource::Socket(0)), octets);
+        let left: Vec<_> = part.left.datagrams.drain(..).map(|(.., octets)| octets).collect();
+        let others: Vec<_> = part.for_others.drain(..).map(|(part, (.., octets))| (part, octets)).collect();
+        (left, others, part.handled)
+    };
+    let probe = FirstPart::new().part;
+    let of_both = deletions(&probe, &[0, 1, 0, 1]);
+    let (first, rest) = of_both.split_at(deletions(&probe, &[0]).len());
+    assert!(!first.is_empty());
+    assert_eq!(handle(&of_both), (vec![rest.to_vec()], vec![], 1));
+    let of_other = deletions(&probe, &[1, 1]);
+    assert_eq!(handle(&of_other), (vec![], vec![(1, of_other.clone())], 1));
 }
