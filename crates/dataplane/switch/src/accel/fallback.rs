@@ -66,7 +66,7 @@ pub struct Punted {
     pub answer: Option<Vec<u8>>,
     /// An index whose session does not exist for N4: the switch began it for a late repetition of the establishment of one that has ended, or it
     /// has ended with a restart of its SMF or with the association. The control plane releases the index when N4 has no other session of this UE
-    /// ([`Fallback::ended`]).
+    /// ([`Fallback::ended`]), and, if there is an [answer](Punted::answer), nobody can repeat that request any more.
     pub void: Option<u32>,
     /// The frame is a [claim](Fallback::claim) of the control plane: nobody else gets it.
     pub is_claim: bool,

@@ -59,7 +59,11 @@ impl World<'_> {
         if let Some(index) = punted.void {
             self.counts.void += 1;
             self.moving.remove(&seid_of(&entry.unwrap()));
-            self.voids.push(index);
+            // A request that the software has answered may come once more.
+            match punted.answer {
+                Some(_) => self.rests(index),
+                None => self.voids.push(index),
+            }
         }
         if let Some(entry) = entry.filter(|_| punted.session.is_none() && punted.void.is_none()) {
             // A claim's.
