@@ -302,7 +302,7 @@ fn buffer() -> Message<'static> {
 }
 
 impl Outcome {
-    /// Asks the UPF for each session, after packets to each have shown its downlink as the last acknowledged modification left it.
+    /// Asks the UPF for each session, after packets to those that were modified have shown their downlinks.
     pub(crate) fn check(&self, gnb: &Gnb, server: &Server) {
         self.check_downlinks(gnb, server);
         let mut smf = Smf::new(self.smf.into(), self.upf);
@@ -325,7 +325,7 @@ impl Outcome {
     }
 
     /// Packets to the UEs of sessions that forward arrive in the tunnel of the last acknowledged modification; those to UEs of sessions that
-    /// buffer do not, though sent before.
+    /// buffer since theirs do not, though sent before. Sessions that no modification has changed get none.
     fn check_downlinks(&self, gnb: &Gnb, server: &Server) {
         let (mut forward, mut buffered) = (0, HashSet::new());
         for (seid, ue, downlink) in &self.sessions {
